@@ -106,19 +106,40 @@ func Serve(port io.ReadWriter) error {
 	}
 	go forward(listener)
 	a := &Agent{events: events}
+	const untilAnother = 100 * time.Millisecond
+	for ; ; time.Sleep(untilAnother) {
+		if err := a.serve(port); err != nil {
+			return err
+		}
+	}
+}
+
+// serve answers one host until it closes its connection.
+func (a *Agent) serve(port io.ReadWriter) error {
 	server := rpc.NewServer()
 	if err := server.Register(a); err != nil {
 		return err
 	}
-	const untilAnother = 100 * time.Millisecond
-	for ; ; time.Sleep(untilAnother) {
-		server.ServeCodec(jsonrpc.NewServerCodec(struct {
-			io.ReadWriter
-			io.Closer
-		}{port, io.NopCloser(nil)}))
-		a.tunnels.closeAll()
-	}
+	server.ServeCodec(jsonrpc.NewServerCodec(&host{port, a.tunnels.closeAll}))
+	return nil
 }
+
+// host is a connection of the host. When it ends, gone closes what the host has opened: a call that waits for the driver would never end, and
+// net/rpc waits for all calls.
+type host struct {
+	io.ReadWriter
+	gone func()
+}
+
+func (h *host) Read(p []byte) (int, error) {
+	n, err := h.ReadWriter.Read(p)
+	if err != nil {
+		h.gone()
+	}
+	return n, err
+}
+
+func (h *host) Close() error { return nil }
 
 // forward forwards each connection to the driver socket.
 func forward(listener net.Listener) {

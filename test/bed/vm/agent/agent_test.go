@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"net"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -73,5 +76,28 @@ func TestOnlyThePressedPowerKeyEndsTheGuest(t *testing.T) {
 	}
 	if err := awaitKey(bytes.NewReader(append(others, event(1, 116, 1)...))); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestTheNextHostIsAnsweredAfterOneThatLeftWhileItsCallWaited(t *testing.T) {
+	t.Parallel()
+	a := &Agent{}
+	here, driver := net.Pipe() // the driver says nothing
+	defer driver.Close()
+	id := a.tunnels.add(here)
+	ended := make(chan error)
+	go func() {
+		ended <- a.serve(struct {
+			io.Reader
+			io.Writer
+		}{strings.NewReader(fmt.Sprintf(`{"method":"Agent.Read","params":[%d],"id":1}`, id)), io.Discard})
+	}()
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Fatal(err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("the agent still waits for the driver")
 	}
 }

@@ -77,7 +77,6 @@ func (a *Agent) DialDriver(_ context.Context, _ string) (net.Conn, error) {
 				err = a.client.Call("Agent.Write", agent.Packet{ID: id, Data: buffer[:n]}, &struct{}{})
 			}
 			if err != nil {
-				_ = a.client.Call("Agent.Close", id, &struct{}{})
 				there.Close()
 				return
 			}
@@ -95,5 +94,16 @@ func (a *Agent) DialDriver(_ context.Context, _ string) (net.Conn, error) {
 			}
 		}
 	}()
-	return here, nil
+	return &tunnel{here, func() { _ = a.call("Close", id, &struct{}{}) }}, nil
+}
+
+// tunnel closes the connection in the guest with its own end: the agent answers nobody else while a call waits for the driver.
+type tunnel struct {
+	net.Conn
+	closed func()
+}
+
+func (t *tunnel) Close() error {
+	defer t.closed()
+	return t.Conn.Close()
 }
