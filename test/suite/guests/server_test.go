@@ -67,7 +67,7 @@ func TestAServerIsRebootedStoppedShelvedAndDeletedWithItsVolume(t *testing.T) {
 // A kernel that hangs acknowledges no request to release a disk. Nova asks eight times within 160 s, and then gives up.
 func TestAGuestThatHangsDoesNotReleaseADisk(t *testing.T) {
 	r := newRegion(t)
-	n := r.node(t, r.boot(t, r.image(t, nil), nil))
+	n := r.node(t, r.serverNamed(t, "node-az1"))
 	c := r.create(t, n, claim{fsType: "ext4"}, 1)
 	n.use(t, c)
 	sum := n.write(t, c, "kept")

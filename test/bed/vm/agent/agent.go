@@ -124,8 +124,8 @@ func (a *Agent) serve(port io.ReadWriter) error {
 	return nil
 }
 
-// host is a connection of the host. When it ends, gone closes what the host has opened: a call that waits for the driver would never end, and
-// net/rpc waits for all calls.
+// host is a connection of the host. When it ends, gone closes what the host has opened. Otherwise a call that waits for the driver would
+// never end, and net/rpc waits for all calls.
 type host struct {
 	io.ReadWriter
 	gone func()
