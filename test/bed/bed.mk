@@ -23,6 +23,7 @@ cloud-down: ## stop that OpenStack and delete its data; the root directory stays
 	test/bed/clouds/down.sh --wipe
 
 # What the servers of COMPUTE=libvirt boot.
+guest-parts: TEST_TOOLS += libvirt-clients
 guest-parts: vm-parts
 	go run ./test/bed/vm/cmd/guest-image -dir bin/vm -programs bin -join "$(CLOUD_BED)/guest" trixie
 
