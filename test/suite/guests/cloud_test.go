@@ -51,6 +51,7 @@ func newRegion(t *testing.T) *region {
 	cmd := exec.Command(program, "--endpoint=unix://"+dir+"/csi.sock", "--cloud-config="+filepath.Join(r.bed, "cloud.conf"), "--cluster=guests",
 		"--provide-node-service=false", "--logging-format=json", "--v=4")
 	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM} // the controller ends when the test is killed
 	must(t, "start the controller; make build", cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
