@@ -1,7 +1,7 @@
 # Real systems on this machine, and how they start and stop. test/bed/*/README.md say how each is made.
 
 ##@ Real systems on this machine
-.PHONY: openstack-up openstack-down cloud-up cloud-down cluster-up cluster-down vm-parts
+.PHONY: openstack-up openstack-down cloud-up cloud-down cluster-up cluster-down vm-parts guest-parts
 
 openstack-up: ## start a real OpenStack on this machine (root, Debian 12); TLS=1 or 0: its public endpoints behind TLS with a private CA, or not
 	$(if $(TLS),BED_TLS=$(TLS)) test/bed/openstack/up.sh
@@ -11,14 +11,21 @@ openstack-down: ## stop that OpenStack and delete its data
 
 # One cloud of test/bed/clouds. Its directory is that of the scripts there.
 CLOUD ?= zed
-CLOUD_BED = $(if $(filter zed,$(CLOUD)),$(OPENSTACK_BED),$(or $(CLOUD_BEDS),$(or $(TMPDIR),/tmp)/cloud-bed)/$(CLOUD)$(if $(filter ceph,$(BACKEND)),-ceph))
+CLOUD_BED = $(if $(filter zed,$(CLOUD)),$(OPENSTACK_BED),$(or $(CLOUD_BEDS),$(or $(TMPDIR),/tmp)/cloud-bed)/$(CLOUD)$(if $(filter ceph,$(BACKEND)),-ceph)$(if $(filter libvirt,$(COMPUTE)),-libvirt))
 cloud-up cloud-down: export CLOUD := $(CLOUD)
 cloud-up cloud-down: export BACKEND := $(BACKEND)
-cloud-up: ## start an OpenStack of another release (root, Debian 12; CLOUD=victoria|zed|epoxy|sid, BACKEND=file|ceph, COMPUTE=loop; the first time it installs a root directory for minutes)
+cloud-up cloud-down: export COMPUTE := $(COMPUTE)
+cloud-up: $(if $(filter libvirt,$(COMPUTE)),guest-parts)
+cloud-up: ## start an OpenStack of another release (root, Debian 12; CLOUD=victoria|zed|epoxy|sid, BACKEND=file|ceph, COMPUTE=loop|libvirt; the first time it installs a root directory for minutes)
 	test/bed/clouds/up.sh
 
-cloud-down: ## stop that OpenStack and delete its data; the root directory stays (CLOUD, BACKEND)
+cloud-down: ## stop that OpenStack and delete its data; the root directory stays (CLOUD, BACKEND, COMPUTE)
 	test/bed/clouds/down.sh --wipe
+
+# What the servers of COMPUTE=libvirt boot.
+guest-parts: TEST_TOOLS += libvirt-clients
+guest-parts: vm-parts
+	go run ./test/bed/vm/cmd/guest-image -dir bin/vm -programs bin -join "$(CLOUD_BED)/guest" trixie
 
 cluster-up: tools ## start a Kubernetes of three nodes on the real OpenStack (root, Debian 12; the first time it builds for half an hour)
 	test/bed/cluster/up.sh

@@ -85,7 +85,7 @@ test-vm-ci: vm-parts ## the part of test-vm that CI runs: virtio and SCSI disks,
 	$(VM_TEST) -run '^Test(AVirtioDisk|ASCSIDisk|AnotherVolume)'
 
 ##@ Prove it on a real OpenStack (make openstack-up)
-.PHONY: test-openstack test-parity test-openstack-driver test-cloud test-openstack-restarts test-openstack-partial test-openstack-tls
+.PHONY: test-openstack test-parity test-openstack-driver test-cloud test-cloud-guests test-openstack-restarts test-openstack-partial test-openstack-tls
 
 BED_TEST := go test -count 1 -timeout 30m -v
 
@@ -104,6 +104,15 @@ test-cloud: build tools ## cloudparity, generator, driver, conformance, csi-sani
 	status=0; { go test -json -count 1 -timeout 1h ./test/suite/cloudparity -bed="$(CLOUD_BED)"; \
 	  OPENSTACK_BED="$(CLOUD_BED)" go test -json -p 1 -count 1 -tags openstack -timeout 2h -run '$(OPENSTACK_TESTS)' ./test/suite/openstack ./driver/openstack; } | \
 	  tee "$(CLOUD_BED)/log/test-cloud.json" | go run ./test/judge/clouds -bed "$(CLOUD_BED)" || status=$$?; \
+	go run ./test/judge/clouds -page docs/reference/compatibility.md; exit $$status
+
+test-cloud-guests: override CLOUD := epoxy
+test-cloud-guests: override BACKEND := ceph
+test-cloud-guests: override COMPUTE := libvirt
+test-cloud-guests: build ## the life of volumes in guests that Nova's libvirt driver runs (QEMU, Ceph); keeps the record and writes the table (half an hour)
+	$(MAKE) cloud-up CLOUD=$(CLOUD) BACKEND=$(BACKEND) COMPUTE=$(COMPUTE)
+	status=0; OPENSTACK_BED="$(CLOUD_BED)" go test -json -count 1 -tags openstack -timeout 2h -run '$(OPENSTACK_TESTS)' ./test/suite/guests | \
+	  tee "$(CLOUD_BED)/log/test-guests.json" | go run ./test/judge/clouds -bed "$(CLOUD_BED)" || status=$$?; \
 	go run ./test/judge/clouds -page docs/reference/compatibility.md; exit $$status
 
 test-openstack-restarts: build ## volumes' lives while the real cloud's services restart; disturbs whoever else uses it

@@ -17,6 +17,7 @@ const Dir = "docs/images"
 
 // painters draw the pictures by file name.
 var painters = map[string]func(fs.FS) (string, error){
+	"byte-path.svg":      bytePath,
 	"drift.svg":          driftComment,
 	"parts.svg":          parts,
 	"volume-life.svg":    volumeLife,

@@ -65,6 +65,10 @@ func TestDataThatThePicturesDoNotKnowIsAnError(t *testing.T) {
 	if _, err := driftComment(fstest.MapFS{reviewPage: {Data: []byte("no output")}}); err == nil || !strings.Contains(err.Error(), "<!-- changes -->") {
 		t.Errorf("want an error for a page without the output of drift, got %v", err)
 	}
+	guests := fstest.MapFS{guestsPage: {Data: []byte("\nThese are the layers:\n\n| a | b | c |\n| - | - | - |\n| moon | elves | 1 |\n")}}
+	if _, err := bytePath(guests); err == nil || !strings.Contains(err.Error(), "moon") {
+		t.Errorf("want an error that names the place, got %v", err)
+	}
 	if _, err := nodeLoss(page); err == nil {
 		t.Error("want an error for a page without the time of a lost node")
 	}

@@ -4,7 +4,7 @@
 #
 #   CLOUD        victoria, zed, epoxy or sid; zed is ../openstack/up.sh on this machine itself
 #   BACKEND      file: one file for each volume; ceph: images of Ceph, with CLOUD=epoxy
-#   COMPUTE      loop: attached volumes are loop devices
+#   COMPUTE      loop: attached volumes are loop devices; libvirt: servers are guests of QEMU, with CLOUD=epoxy BACKEND=ceph
 #   CLOUD_BEDS   ${TMPDIR:-/tmp}/cloud-bed: a directory for each cloud
 #   CLOUD_CACHE  ~/.cache/cloud-bed: a root directory for each suite of Debian
 #   MIRROR       http://deb.debian.org/debian

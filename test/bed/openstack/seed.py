@@ -5,6 +5,7 @@
     seed.py content DIRECTORY     zones, types, quotas, servers
 """
 import calendar
+import hashlib
 import os
 import subprocess
 import sys
@@ -47,6 +48,10 @@ VOLUME_QUOTA = {
 SERVER_QUOTA = {'instances': 60, 'cores': 300, 'ram': 1228800}
 # name, processors, MiB of memory, GiB of disk
 FLAVORS = (('lab.small', 2, 4096, 20), ('lab.large', 8, 32768, 80))
+GUEST_FLAVOR = ('lab.guest', 1, 512, 1)
+# Without no_timer_check the kernel panics if QEMU gets no processor for a
+# moment while the kernel tests its timer.
+GUEST_CMDLINE = 'console=ttyS0 quiet panic=-1 no_timer_check'
 
 PASSWORD_CLOUD = """  %s:
     region_name: RegionOne
@@ -194,7 +199,8 @@ class Content:
         self.demo = bed.login('demo', 'demo')
 
     def fill(self):
-        image = self._image()
+        self.guests = self.bed.settings['compute'] == 'libvirt'
+        image = self._guest_image() if self.guests else self._image()
         self._volume_types()
         flavors = self._flavors()
         for service, quota in (('cinder', VOLUME_QUOTA),
@@ -203,7 +209,8 @@ class Content:
                        self.demo.project_id, {'quota_set': quota})
         wait('nova-compute', self._computes_up)
         self._compute_zones()
-        self._servers(image, flavors['lab.small'])
+        self._servers(image, flavors[
+            GUEST_FLAVOR[0] if self.guests else 'lab.small'])
         wait('server that is ACTIVE', self._servers_active)
         wait('cinder-volume', self._volumes_up)
 
@@ -224,6 +231,44 @@ class Content:
                         ).raise_for_status()
         return ident
 
+    def _guest_image(self):
+        """The image lab-node with its kernel; other programs, other servers."""
+        with open(self.bed.path('guest', 'initramfs'), 'rb') as f:
+            content = hashlib.sha256(f.read()).hexdigest()
+        images = {i['name']: i for i in
+                  self.admin('GET', 'glance', '/images')['images']}
+        have = images.get('lab-node')
+        if have and have['content'] == content:
+            return have['id']
+        self._delete_servers()
+        for name in ('lab-node', 'lab-kernel', 'lab-ramdisk'):
+            if name in images:
+                self.admin('DELETE', 'glance', '/images/' + images[name]['id'])
+        kernel = self._upload('lab-kernel', 'vmlinuz', 'aki', 'aki')
+        ramdisk = self._upload('lab-ramdisk', 'initramfs', 'ari', 'ari')
+        return self._upload(
+            'lab-node', 'system.raw', 'raw', 'bare', kernel_id=kernel,
+            ramdisk_id=ramdisk, os_command_line=GUEST_CMDLINE,
+            hw_qemu_guest_agent='yes', content=content)
+
+    def _upload(self, name, file, disk, container, **more):
+        ident = self.admin('POST', 'glance', '/images', dict(
+            name=name, disk_format=disk, container_format=container,
+            visibility='public', **more))['id']
+        with open(self.bed.path('guest', file), 'rb') as f:
+            self.admin.send(
+                'PUT', 'glance', '/images/%s/file' % ident, data=f,
+                headers={'Content-Type': 'application/octet-stream'}
+                ).raise_for_status()
+        return ident
+
+    def _delete_servers(self):
+        def servers():
+            return self.demo('GET', 'nova', '/servers')['servers']
+        for server in servers():
+            self.demo('DELETE', 'nova', '/servers/' + server['id'])
+        wait('end of the servers', lambda: not servers())
+
     def _volume_types(self):
         have = self._names('cinder', '/types?is_public=None', 'volume_types')
         for name, description, specs in VOLUME_TYPES:
@@ -238,7 +283,7 @@ class Content:
 
     def _flavors(self):
         have = self._names('nova', '/flavors', 'flavors')
-        for name, vcpus, ram, disk in FLAVORS:
+        for name, vcpus, ram, disk in FLAVORS + (GUEST_FLAVOR,):
             if name not in have:
                 have[name] = self.admin('POST', 'nova', '/flavors', {'flavor': {
                     'name': name, 'vcpus': vcpus, 'ram': ram, 'disk': disk}}
@@ -248,12 +293,7 @@ class Content:
     def _compute_zones(self):
         mapped = self.bed.path('state', 'computes-mapped')
         if not os.path.exists(mapped):
-            with open(self.bed.path('log', 'discover.log'), 'a') as log:
-                subprocess.run(
-                    ['nova-manage', '--config-file',
-                     self.bed.path('etc', 'nova', 'nova.conf'),
-                     'cell_v2', 'discover_hosts'],
-                    check=True, stdout=log, stderr=log)
+            wait('hosts of Nova', self._hosts_mapped)
             with open(mapped, 'w'):
                 pass
         have = {a['name']: a for a in
@@ -267,6 +307,18 @@ class Content:
                 self.admin('POST', 'nova',
                            '/os-aggregates/%s/action' % aggregate['id'],
                            {'add_host': {'host': 'compute-' + zone}})
+
+    def _hosts_mapped(self):
+        # A compute may report before it has a record of its hypervisor.
+        with open(self.bed.path('log', 'discover.log'), 'a') as log:
+            subprocess.run(
+                ['nova-manage', '--config-file',
+                 self.bed.path('etc', 'nova', 'nova.conf'),
+                 'cell_v2', 'discover_hosts'],
+                check=True, stdout=log, stderr=log)
+        return {h['service']['host'] for h in self.admin(
+            'GET', 'nova', '/os-hypervisors/detail')['hypervisors']} >= {
+                'compute-' + z for z in self.bed.nova_zones}
 
     def _servers(self, image, flavor):
         have = {s['name'] for s in

@@ -7,7 +7,7 @@
 # Fixed by the first start of a directory, remembered by it:
 #   CINDER_AZS       "az1 az2": Cinder's zones, one backend each
 #   NOVA_AZS         "az1 az2": Nova's zones, one nova-compute each
-#   BED_ATTACH       loop: attached volumes are loop devices; none: bookkeeping only
+#   BED_ATTACH       loop: attached volumes are loop devices; none: bookkeeping only; libvirt: servers are guests of QEMU
 #   PORT_OFFSET      0: added to every port, for a second bed beside the first
 #   BED_ADDRESS      198.18.0.1: where the APIs listen; up.sh puts it on lo
 #   BED_BACKEND      file: one file for each volume; ceph: images of Ceph
@@ -33,6 +33,8 @@ HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 . "$HERE/lib/config.sh"
 # shellcheck source=lib/ceph.sh
 . "$HERE/lib/ceph.sh"
+# shellcheck source=lib/libvirt.sh
+. "$HERE/lib/libvirt.sh"
 # shellcheck source=lib/database.sh
 . "$HERE/lib/database.sh"
 # shellcheck source=lib/services.sh
@@ -61,6 +63,7 @@ read_settings() {
 
 add_packages() {
     [ "$BED_BACKEND" != ceph ] || PACKAGES+=("${CEPH_PACKAGES[@]}")
+    [ "$BED_ATTACH" != libvirt ] || PACKAGES+=("${LIBVIRT_PACKAGES[@]}")
     [ "$BED_TLS" != 1 ] || PACKAGES+=(haproxy openssl)
 }
 
@@ -81,7 +84,7 @@ make_directories() {
         "$STATE"/{nova,cinder,glance/images,backups,rabbit,volumes,faults}
     chmod 700 "$ETC" "$LOG" "$RUN" "$STATE"
     for zone in $CINDER_AZS; do mkdir -p "$STATE/volumes/$zone"; done
-    for zone in $NOVA_AZS; do mkdir -p "$STATE/nova-$zone"; done
+    for zone in $NOVA_AZS; do mkdir -p "$STATE/nova-$zone/instances"; done
 }
 
 # Proxies, virtual environments and clouds of the caller are not the bed's.
@@ -139,6 +142,7 @@ main() {
     start_apis
     if [ "$BED_TLS" = 1 ]; then start_tls_proxy; else stop_tls_proxy; fi
     seed identity
+    start_libvirt
     start_workers
     wait_for_apis
     say "filling the cloud"

@@ -30,6 +30,7 @@ var suites = []struct {
 	{"access rules", "driver/openstack", regexp.MustCompile(`^TestOnARealCloud`)},
 	{"partial faults", "test/suite/openstack", regexp.MustCompile(`^TestPartialFaults`)},
 	{"driver", "test/suite/openstack", regexp.MustCompile(`^Test`)},
+	{"guests", "test/suite/guests", regexp.MustCompile(`^Test`)},
 }
 
 // theirs is csi-sanity with upstream's plugin.

@@ -62,6 +62,9 @@ func (c Cloud) where() string { return strings.Join([]string{c.Name, c.Backend, 
 
 func (r Record) cell(name string) string {
 	s, ok := r.Suites[name]
+	if !ok && name == "guests" && r.Compute != "libvirt" {
+		return "no guests"
+	}
 	if !ok {
 		return "not run"
 	}

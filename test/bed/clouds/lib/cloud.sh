@@ -8,6 +8,7 @@ OPENSTACK_SCRIPTS=$(cd "$HERE/../openstack" && pwd)
 export OPENSTACK_BED
 [ "$CLOUD" = zed ] || OPENSTACK_BED=$CLOUD_BEDS/$CLOUD
 [ "$CLOUD" = zed ] || [ "$BACKEND" = file ] || OPENSTACK_BED+=-$BACKEND
+[ "$CLOUD" = zed ] || [ "$COMPUTE" = loop ] || OPENSTACK_BED+=-$COMPUTE
 # shellcheck source=../../openstack/lib/bed.sh
 . "$OPENSTACK_SCRIPTS/lib/bed.sh"
 
@@ -33,8 +34,12 @@ refuse_what_does_not_run() {
     esac
     case $COMPUTE in
         loop) ;;
-        libvirt) die "COMPUTE=libvirt does not run here yet: no script starts Nova's libvirt driver; COMPUTE is loop" ;;
-        *) die "no compute driver $COMPUTE; COMPUTE is loop" ;;
+        libvirt)
+            [ "$BACKEND" = ceph ] || die "COMPUTE=libvirt runs with BACKEND=ceph alone: libvirt gets no disk from a driver of files"
+            [ -s "$OPENSTACK_BED/guest/initramfs" ] || die "no guest in $OPENSTACK_BED/guest; make cloud-up builds it"
+            BED_ATTACH=libvirt
+            ;;
+        *) die "no compute driver $COMPUTE; COMPUTE is loop or libvirt" ;;
     esac
 }
 
@@ -54,5 +59,5 @@ enter() { # COMMAND...: in the root directory
         mount -o remount,bind,ro "$root/opt/openstack-scripts" # Python would write its byte code there
         exec chroot "$root" "$@"' enter "$ROOT" "$CLOUD_BEDS" "$OPENSTACK_SCRIPTS" \
         env TMPDIR=/tmp PORT_OFFSET="$PORT_OFFSET" BED_ADDRESS="$BED_ADDRESS" BED_CACHE=/var/cache/openstack-bed \
-        BED_CLOUD="$CLOUD" BED_BACKEND="$BACKEND" "$@"
+        BED_CLOUD="$CLOUD" BED_BACKEND="$BACKEND" ${BED_ATTACH:+BED_ATTACH="$BED_ATTACH"} "$@"
 }

@@ -194,8 +194,20 @@ compute_conf() { # ZONE
     cat <<EOT
 [DEFAULT]
 host = compute-$1
-compute_driver = bedvirt.BedDriver
 state_path = $STATE/nova-$1
+EOT
+    if [ "$BED_ATTACH" = libvirt ]; then libvirt_compute_conf "$1"; else echo "compute_driver = bedvirt.BedDriver"; fi
+}
+
+# Nova's defaults stand for the time that a guest has to release a disk. A machine of type q35 takes a disk for each free port.
+libvirt_compute_conf() { # ZONE
+    cat <<EOT
+compute_driver = libvirt.LibvirtDriver
+force_config_drive = true
+[libvirt]
+virt_type = qemu
+connection_uri = $(libvirt_uri "$1")
+num_pcie_ports = 16
 EOT
 }
 

@@ -82,6 +82,10 @@ start_workers() {
         start "$name" env PYTHONPATH="$PYLIB" "$name" --config-file "$ETC/cinder/cinder.conf"
     done
     for zone in $NOVA_AZS; do
+        if [ "$BED_ATTACH" = libvirt ]; then
+            start "nova-compute-$zone" nova-compute --config-file "$ETC/nova/nova.conf" --config-file "$ETC/nova/compute-$zone.conf"
+            continue
+        fi
         start "nova-compute-$zone" env PYTHONPATH="$PYLIB" \
             BED_SERVERS="$BED/servers" BED_ATTACH="$BED_ATTACH" BED_IMAGES="$RUN/images" BED_CEPH_CONF="$ETC/ceph/ceph.conf" \
             python3 "$PYLIB/nova_compute.py" --config-file "$ETC/nova/nova.conf" \

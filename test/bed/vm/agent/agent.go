@@ -1,6 +1,6 @@
 // Package agent works for the test inside the guest. It runs programs, records the kernel events of disks with their times, and forwards
-// connections to the driver socket. Calls are JSON-RPC over a virtio serial port. That port exists before any network, and it is not part of
-// the tests.
+// connections to the driver socket. They come from a TCP port, or from calls for guests without a network. Calls are JSON-RPC over a virtio
+// serial port. That port exists before any network, and it is not part of the tests.
 package agent
 
 import (
@@ -40,7 +40,10 @@ type Outcome struct {
 }
 
 // Agent has the methods that the host calls.
-type Agent struct{ events *events }
+type Agent struct {
+	events  *events
+	tunnels tunnels
+}
 
 // Hello returns when the guest is up.
 func (a *Agent) Hello(_ struct{}, uptime *string) error {
@@ -91,8 +94,8 @@ func (c Command) command() *exec.Cmd {
 	return cmd
 }
 
-// Serve answers the host until the host closes the connection.
-func Serve(port io.ReadWriteCloser) error {
+// Serve answers the host. When a host closes its connection, another one may open the next: the port reads as ended until then.
+func Serve(port io.ReadWriter) error {
 	events, err := listen()
 	if err != nil {
 		return fmt.Errorf("listen to the kernel's events: %w", err)
@@ -102,13 +105,41 @@ func Serve(port io.ReadWriteCloser) error {
 		return err
 	}
 	go forward(listener)
+	a := &Agent{events: events}
+	const untilAnother = 100 * time.Millisecond
+	for ; ; time.Sleep(untilAnother) {
+		if err := a.serve(port); err != nil {
+			return err
+		}
+	}
+}
+
+// serve answers one host until it closes its connection.
+func (a *Agent) serve(port io.ReadWriter) error {
 	server := rpc.NewServer()
-	if err := server.Register(&Agent{events: events}); err != nil {
+	if err := server.Register(a); err != nil {
 		return err
 	}
-	server.ServeCodec(jsonrpc.NewServerCodec(port))
+	server.ServeCodec(jsonrpc.NewServerCodec(&host{port, a.tunnels.closeAll}))
 	return nil
 }
+
+// host is a connection of the host. When it ends, gone closes what the host has opened. Otherwise a call that waits for the driver would
+// never end, and net/rpc waits for all calls.
+type host struct {
+	io.ReadWriter
+	gone func()
+}
+
+func (h *host) Read(p []byte) (int, error) {
+	n, err := h.ReadWriter.Read(p)
+	if err != nil {
+		h.gone()
+	}
+	return n, err
+}
+
+func (h *host) Close() error { return nil }
 
 // forward forwards each connection to the driver socket.
 func forward(listener net.Listener) {

@@ -7,8 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/rpc"
-	"net/rpc/jsonrpc"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,26 +15,17 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/cinder-csi/cinder-csi/test/bed/vm/agent"
 	"github.com/cinder-csi/cinder-csi/test/bed/vm/image"
-	oci "github.com/cinder-csi/cinder-csi/tools/image"
 )
 
 const (
 	monitorSocket = "qmp.sock"
 	agentSocket   = "agent.sock"
-	systemFile    = "system.raw"
-	initialFile   = "initramfs"
 )
-
-// Image has the paths of the parts of a guest.
-type Image struct {
-	Dir             string // has a directory for each kernel, with its initial file system
-	Driver, Program string // the driver, and the agent
-}
 
 // Guest is a running server.
 type Guest struct {
+	*Agent
 	Machine Machine
 	Address string // of the driver's socket, for this machine: host:port
 
@@ -44,7 +33,6 @@ type Guest struct {
 	qemu    *exec.Cmd
 	ended   chan error
 	monitor *monitor
-	agent   *rpc.Client
 	ports   map[string]bool // q35: root ports for disks, and whether a disk uses them
 	disks   map[string]string
 }
@@ -55,7 +43,7 @@ func Start(ctx context.Context, i Image, m Machine, dir string) (*Guest, error) 
 	for n := range m.Ports {
 		g.ports[freePort(n)] = false
 	}
-	if err := errors.Join(g.writeInitial(i), g.makeSystemDisk(ctx)); err != nil {
+	if err := errors.Join(i.writeInitial(g.Machine.Kernel, dir), makeSystemDisk(ctx, dir)); err != nil {
 		return nil, err
 	}
 	// Without no_timer_check the kernel panics if QEMU gets no processor for a moment while the kernel tests its timer.
@@ -103,12 +91,7 @@ func (g *Guest) open() (err error) {
 	if g.monitor, err = openMonitor(filepath.Join(g.dir, monitorSocket)); err != nil {
 		return err
 	}
-	conn, err := dial(filepath.Join(g.dir, agentSocket))
-	if err != nil {
-		return err
-	}
-	g.agent = jsonrpc.NewClient(conn)
-	var network, uptime string
+	var network string
 	if err := g.monitor.do("human-monitor-command", map[string]any{"command-line": "info usernet"}, &network); err != nil {
 		return err
 	}
@@ -117,7 +100,8 @@ func (g *Guest) open() (err error) {
 		return fmt.Errorf("QEMU names no forwarded port: %s", network)
 	}
 	g.Address = "127.0.0.1:" + forwarded[1]
-	return g.agent.Call("Agent.Hello", struct{}{}, &uptime)
+	g.Agent, err = Connect(filepath.Join(g.dir, agentSocket), patience, g.Console)
+	return err
 }
 
 // Stop ends the guest, as if its power failed.
@@ -155,39 +139,6 @@ func (g *Guest) Console() string {
 	return string(text[max(0, len(text)-most):])
 }
 
-// writeInitial joins the initial file system of all guests with the programs of this source tree.
-func (g *Guest) writeInitial(i Image) error {
-	content, err := os.ReadFile(filepath.Join(i.Dir, g.Machine.Kernel, image.Initial))
-	if err != nil {
-		return err
-	}
-	programs := oci.Tree{}
-	for name, file := range map[string]string{"usr/bin/cinder-csi-driver": i.Driver, "usr/bin/guest-agent": i.Program} {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			return err
-		}
-		programs[name] = &oci.File{Mode: 0o755, Data: data}
-	}
-	joined := bytes.NewBuffer(content)
-	if err := image.WriteCPIO(joined, programs); err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(g.dir, initialFile), joined.Bytes(), 0o600)
-}
-
-// makeSystemDisk makes a disk that the driver takes for the system disk of the server, because it has the kubelet directory.
-func (g *Guest) makeSystemDisk(ctx context.Context) error {
-	file := filepath.Join(g.dir, systemFile)
-	if err := makeFile(file, 64<<20); err != nil {
-		return err
-	}
-	if out, err := exec.CommandContext(ctx, "mkfs.ext4", "-q", "-L", SystemLabel, file).CombinedOutput(); err != nil {
-		return fmt.Errorf("mkfs.ext4: %w: %s", err, out)
-	}
-	return nil
-}
-
 // makeFile makes a sparse file if the file does not exist.
 func makeFile(name string, bytes int64) error {
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
@@ -198,30 +149,4 @@ func makeFile(name string, bytes int64) error {
 		return err
 	}
 	return errors.Join(f.Truncate(bytes), f.Close())
-}
-
-// call calls a method of the agent.
-func (g *Guest) call(method string, args, result any) error {
-	pending := g.agent.Go("Agent."+method, args, result, make(chan *rpc.Call, 1))
-	select {
-	case done := <-pending.Done:
-		return done.Error
-	case <-time.After(patience):
-		return fmt.Errorf("the agent did not answer %s within %s; the guest's console: %s", method, patience, g.Console())
-	}
-}
-
-// Run runs a program in the guest.
-func (g *Guest) Run(c agent.Command) (o agent.Outcome, err error) {
-	return o, g.call("Run", c, &o)
-}
-
-// Start starts a program in the guest and returns its process ID.
-func (g *Guest) Start(c agent.Command) (pid int, err error) {
-	return pid, g.call("Start", c, &pid)
-}
-
-// Uevents returns the kernel events of block devices, from number first on.
-func (g *Guest) Uevents(first int) (events []agent.Uevent, err error) {
-	return events, g.call("Uevents", first, &events)
 }

@@ -33,11 +33,11 @@ var tools = append(slices.Clone(image.Tools), "busybox", "tgtd", "tgtadm", "iscs
 	"usr/lib/udev/rules.d/50-udev-default.rules", "usr/lib/udev/rules.d/60-block.rules", "usr/lib/udev/rules.d/60-cdrom_id.rules",
 	"usr/lib/udev/rules.d/60-persistent-storage.rules", "usr/lib/udev/rules.d/64-btrfs.rules")
 
-// modules are the modules that the guest loads at boot: buses, disks, the port of the agent and file systems of volumes. The list has the
+// modules are the modules that the guest loads at boot: buses, disks, the port of the agent, the power button and file systems of volumes. The list has the
 // checksum modules too, because the file systems request them by name: see mayLack.
 var modules = []string{
 	"crc32c_generic", "virtio_pci", "virtio_console", "virtio_net", "virtio_balloon", "virtio_rng", "virtio_blk", "virtio_scsi",
-	"sd_mod", "sr_mod", "ata_piix", "nvme", "loop", "blake2b_generic", "ext4", "xfs", "btrfs",
+	"sd_mod", "sr_mod", "ata_piix", "ahci", "button", "evdev", "nvme", "loop", "blake2b_generic", "ext4", "xfs", "btrfs",
 }
 
 // onDemand are modules in the image that the guest does not load: the file systems of config drives, and the iSCSI initiator. The driver must

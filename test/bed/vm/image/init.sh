@@ -22,8 +22,10 @@ if grep -qw guest.udev /proc/cmdline; then
 fi
 
 ip link set lo up
-ip addr add 10.0.2.15/24 dev eth0
-ip link set eth0 up
+if [ -d /sys/class/net/eth0 ]; then # a guest of Nova has none
+	ip addr add 10.0.2.15/24 dev eth0
+	ip link set eth0 up
+fi
 
 guest-agent
 poweroff -f

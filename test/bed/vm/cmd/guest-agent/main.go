@@ -1,6 +1,6 @@
 // Command guest-agent runs inside the test guest; see package agent.
 //
-//	guest-agent                 answers the host
+//	guest-agent                 answers the host until somebody presses the power button
 package main
 
 import (
@@ -28,7 +28,16 @@ func run(args []string) error {
 	if err != nil {
 		return err
 	}
-	return agent.Serve(port)
+	ended := make(chan error, 1)
+	go func() { ended <- agent.Serve(port) }()
+	go func() {
+		if err := agent.PowerButton(); err != nil {
+			fmt.Fprintln(os.Stderr, "guest-agent:", err)
+			return
+		}
+		ended <- nil
+	}()
+	return <-ended
 }
 
 // openPort finds the port by its name in sysfs, because without udev there is no link with that name.

@@ -1,0 +1,129 @@
+//go:build openstack
+
+package guests
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+)
+
+// The whole life of a volume, with hot plug: two guests on two computes, one volume, a snapshot, and a volume made from that.
+func TestAVolumeLivesInGuests(t *testing.T) {
+	r := newRegion(t)
+	one, two := r.node(t, r.serverNamed(t, "node-az1")), r.node(t, r.serverNamed(t, "node-az2"))
+	var c claim
+	timed(t, "create", func() error { c = r.create(t, one, claim{fsType: "ext4"}, 1); return nil })
+	one.use(t, c)
+	sum := ""
+	timed(t, "write 64 MiB and sync", func() error { sum = one.write(t, c, "before"); return nil })
+
+	timed(t, "expand in use: controller", func() error {
+		_, err := r.ControllerExpandVolume(within(t, patience), &csi.ControllerExpandVolumeRequest{
+			VolumeId: c.id, CapacityRange: &csi.CapacityRange{RequiredBytes: 2 << 30}, VolumeCapability: c.capability(),
+		})
+		return err
+	})
+	timed(t, "expand in use: device", func() error { return one.awaitSize(t, c, 2<<30) })
+	timed(t, "expand in use: file system", func() error {
+		_, err := one.NodeExpandVolume(within(t, patience), &csi.NodeExpandVolumeRequest{
+			VolumeId: c.id, VolumePath: c.target(), StagingTargetPath: c.staging(), VolumeCapability: c.capability(), CapacityRange: &csi.CapacityRange{RequiredBytes: 2 << 30},
+		})
+		return err
+	})
+	if kib := one.sh(t, "df -k "+c.target()+" | awk 'END {print $2}'"); len(kib) < 7 || kib < "1900000" {
+		t.Errorf("want a file system of 2 GiB, got %s KiB", kib)
+	}
+	one.wantData(t, c, "before", sum)
+
+	var snapshot string
+	timed(t, "snapshot in use", func() error {
+		made, err := r.CreateSnapshot(within(t, patience), &csi.CreateSnapshotRequest{Name: "guests-" + c.id, SourceVolumeId: c.id})
+		snapshot = made.GetSnapshot().GetSnapshotId()
+		return err
+	})
+	t.Cleanup(func() {
+		_, err := r.DeleteSnapshot(within(t, patience), &csi.DeleteSnapshotRequest{SnapshotId: snapshot})
+		must(t, "delete the snapshot", err)
+	})
+	one.write(t, c, "after")
+
+	var restored claim
+	timed(t, "create from the snapshot", func() error {
+		restored = r.create(t, one, claim{fsType: "ext4"}, 2, func(request *csi.CreateVolumeRequest) {
+			request.VolumeContentSource = &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Snapshot{Snapshot: &csi.VolumeContentSource_SnapshotSource{SnapshotId: snapshot}}}
+		})
+		return nil
+	})
+	two.use(t, restored)
+	two.wantData(t, restored, "before", sum)
+	if got := two.sh(t, "ls "+restored.target()); strings.Contains(got, "after") {
+		t.Errorf("the snapshot has what was written after it: %s", got)
+	}
+	two.leave(t, restored)
+
+	timed(t, "unpublish and unstage", func() error { return one.release(t, c) })
+	var whole string
+	timed(t, "read the disk in the first guest", func() error { whole = one.sumOfDisk(t, c); return nil })
+	timed(t, "detach", func() error { return one.detach(t, c) })
+	timed(t, "attach to the second guest", func() error { return two.attach(t, c) })
+	two.awaitDisk(t, c)
+	timed(t, "read the disk in the second guest", func() error {
+		if got := two.sumOfDisk(t, c); got != whole {
+			return fmt.Errorf("the bytes of the disk changed by the move: %s, then %s", whole, got)
+		}
+		return nil
+	})
+	timed(t, "stage", func() error { return two.stage(t, c) })
+	timed(t, "publish", func() error { return two.publish(t, c) })
+	two.wantData(t, c, "before", sum)
+	two.leave(t, c)
+}
+
+// device is the disk of a volume in the guest: the kernel shows the first 20 characters of the serial.
+func (n *node) device(c claim) string {
+	return n.try(fmt.Sprintf("cd /sys/block; for d in *; do case $(cat $d/serial 2>/dev/null) in %s) echo $d;; esac; done", c.id[:20]))
+}
+
+func (n *node) awaitDisk(t *testing.T, c claim) {
+	t.Helper()
+	eventually(t, "the guest has the disk", func() error {
+		if n.device(c) == "" {
+			return fmt.Errorf("the guest has no disk of volume %s", c.id)
+		}
+		return nil
+	})
+}
+
+func (n *node) awaitSize(t *testing.T, c claim, want int64) error {
+	t.Helper()
+	eventually(t, "the disk has grown", func() error {
+		if got := n.sh(t, "cat /sys/block/"+n.device(c)+"/size"); got != fmt.Sprint(want/512) {
+			return fmt.Errorf("it has %s sectors", got)
+		}
+		return nil
+	})
+	return nil
+}
+
+// write writes a file of random bytes and returns its checksum.
+func (n *node) write(t *testing.T, c claim, name string) string {
+	t.Helper()
+	file := c.target() + "/" + name
+	return n.sh(t, fmt.Sprintf("dd if=/dev/urandom of=%s bs=1M count=64 2>/dev/null; sync; md5sum <%[1]s", file))
+}
+
+func (n *node) wantData(t *testing.T, c claim, name, want string) {
+	t.Helper()
+	if got := n.sh(t, "md5sum <"+c.target()+"/"+name); got != want {
+		t.Errorf("volume %s: want the bytes of %s with checksum %s, got %s", c.id, name, want, got)
+	}
+}
+
+// sumOfDisk reads every byte of the disk, around the cache of the guest.
+func (n *node) sumOfDisk(t *testing.T, c claim) string {
+	t.Helper()
+	return n.sh(t, "dd if=/dev/"+n.device(c)+" bs=4M iflag=direct 2>/dev/null | md5sum")
+}
