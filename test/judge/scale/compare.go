@@ -62,7 +62,7 @@ func figuresOf(s record.Story) []figure {
 	case "move":
 		return []figure{{"loss to pod p50, s", show("loss to pod p50, s")}, {"loss to pod p99, s", show("loss to pod p99, s")}, {"requests to the cloud, each volume", per(cloud, float64(s.Volumes))}}
 	case "leader":
-		return []figure{{"kill to lease, s", show("kill to lease, s")}, {"kill to first RPC, s", show("kill to first RPC, s")}, {"claim to pod, s", show("claim to pod p50, s")}}
+		return []figure{{"kill to lease, s", show("kill to lease, s")}, {"claim to pod, s", show("claim to pod p50, s")}}
 	}
 	return []figure{
 		{"claim to pod p50, s", show("claim to pod p50, s")},
