@@ -34,6 +34,7 @@ func changes() []changeOf {
 	user := int64(7)
 	list := []changeOf{
 		{"kubernetesVersion", "", func(r *plan.Result) { r.KubernetesVersion.Value = "1.36" }},
+		{"size", "", func(r *plan.Result) { r.Size.Value = v1alpha1.LargeCluster }},
 		{"nodePools.gpu", "", func(r *plan.Result) {
 			limit := 9
 			p := &r.NodePools[0].Value
