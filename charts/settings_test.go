@@ -29,7 +29,7 @@ const (
 func settingsText(t *testing.T) string {
 	t.Helper()
 	var b strings.Builder
-	b.WriteString("{{- /* `make update` writes this file: the variables are those of v1alpha1.Settings, the arguments those of manifests/base. */ -}}\n")
+	b.WriteString("{{- /* `make update` writes this file: the variables are those of v1alpha1.Settings, the sizes those of v1alpha1.ClusterSizes, the arguments those of manifests/base. */ -}}\n")
 	for _, role := range []string{"", v1alpha1.ControllerRole, v1alpha1.NodeRole} {
 		fmt.Fprintf(&b, "\n{{- define \"cinder-csi.settings.%s\" -}}\n", cmp.Or(role, "both"))
 		rows := slices.Clone(v1alpha1.Settings)
@@ -48,6 +48,16 @@ func settingsText(t *testing.T) string {
 		}
 		b.WriteString("{{- end -}}\n")
 	}
+	fmt.Fprintf(&b, "\n{{- /* What v1alpha1.ClusterSizes has for the size of the cluster. */ -}}\n{{- define \"cinder-csi.size\" -}}\n")
+	for i, s := range v1alpha1.ClusterSizes {
+		branch := fmt.Sprintf("{{- if eq .Values.size %q }}", s.Name)
+		if i > 0 {
+			branch = strings.Replace(branch, "if", "else if", 1)
+		}
+		fmt.Fprintf(&b, "%s\nmemory: %s\nsettings: {ATTACHER_API_BURST: \"%d\", ATTACHER_API_QPS: \"%d\", ATTACHER_RECONCILE_SYNC: %s}\n",
+			branch, jsonOf(t, s.Memory), s.Attacher.Burst, s.Attacher.QPS, s.Attacher.ReconcileSync)
+	}
+	b.WriteString("{{- end }}\n{{- end -}}\n")
 	return b.String()
 }
 

@@ -133,6 +133,7 @@ var generalRows = []row{
 	{leaf: "nodeLifecycle.drainHook", value: "true", objects: []string{daemonSet, "ClusterRole/cinder-csi-drain-hook", "ClusterRoleBinding/cinder-csi-drain-hook"}},
 	{leaf: "clusterID", value: "prod", objects: []string{controllerSettings, deployment}},
 	{leaf: "topology.enabled", value: "false", objects: []string{controllerSettings, nodeSettings, deployment, daemonSet}},
+	{leaf: "size", value: "large", objects: []string{controllerSettings, deployment}},
 	{leaf: "leases.leaseDuration", value: "60s", objects: []string{controllerSettings, deployment}},
 	{leaf: "leases.renewDeadline", value: "12s", objects: []string{controllerSettings, deployment}},
 	{leaf: "leases.retryPeriod", value: "6s", objects: []string{controllerSettings, deployment}},

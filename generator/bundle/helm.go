@@ -39,6 +39,7 @@ func (p *plane) values() object {
 		"namespaces":        object{"controller": whole(r.ControllerNamespace), "node": whole(r.NodeNamespace)},
 		"clusterID":         whole(r.ClusterID),
 		"kubernetesVersion": whole(r.KubernetesVersion), // the chart refuses what this version lacks, also where a person adds it by values of their own
+		"size":              whole(r.Size),
 		"topology":          object{"enabled": whole(r.Topology)},
 		"leases":            whole(r.Leases),
 		"snapshots":         p.snapshotValues(),

@@ -118,8 +118,8 @@ func containers(w plan.Workload, names []string) list {
 		c := l[i].(object)
 		image := plan.ImageOf(name)
 		over, resources := w.Resources.Value[image], object{}
-		if len(over.Requests) > 0 {
-			resources["requests"] = part(w.Resources, image+".requests", over.Requests)
+		if requests := requestsOf(w, image, over.Requests); len(requests) > 0 {
+			resources["requests"] = requests
 		}
 		if len(over.Limits) > 0 {
 			resources["limits"] = part(w.Resources, image+".limits", over.Limits)
@@ -135,6 +135,18 @@ func containers(w plan.Workload, names []string) list {
 		}
 	}
 	return l
+}
+
+// requestsOf are the requests of a container: the memory that its size asks for, under what the configuration says.
+func requestsOf(w plan.Workload, image string, over map[string]string) object {
+	requests := object{}
+	if memory := w.Memory.Value[image]; memory != "" {
+		requests["memory"] = part(w.Memory, image, memory)
+	}
+	for name, quantity := range over {
+		requests[name] = part(w.Resources, image+".requests", quantity)
+	}
+	return requests
 }
 
 // named are list elements that a patch mentions for their order only.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"strconv"
 	"strings"
 
 	"github.com/cinder-csi/cinder-csi/driver/config"
@@ -38,17 +39,21 @@ func (p *plane) controllerSettings() object {
 	if p.snapshots() {
 		sweep = "5m"
 	}
+	a := p.r.Attacher
 	return merge(merge(p.sharedSettings(plan.RoleController, p.r.Controller), p.tlsSettings()), object{
-		"CAPACITY_OWNER_LEVEL": part(p.r.Hosted, "", owner),
-		"CLUSTER_ID":           whole(p.r.ClusterID),
-		"LEASE_DURATION":       part(l, "leaseDuration", l.Value.LeaseDuration),
-		"LEASE_NAMESPACE":      whole(p.leaseNamespace()),
-		"LEASE_RENEW_DEADLINE": part(l, "renewDeadline", l.Value.RenewDeadline),
-		"LEASE_RETRY_PERIOD":   part(l, "retryPeriod", l.Value.RetryPeriod),
-		"NAMESPACE":            whole(p.leaseNamespace()),
-		"PVC_ANNOTATIONS":      textOf(p.r.PVCAnnotations),
-		"REMOVE_STARTUP_TAINT": textOf(p.r.StartupTaint),
-		"SIDECAR_KUBECONFIG":   part(p.r.Hosted, "", kubeconfig),
+		"ATTACHER_API_BURST":      part(a, "apiBurst", strconv.Itoa(a.Value.Burst)),
+		"ATTACHER_API_QPS":        part(a, "apiRequestsPerSecond", strconv.Itoa(a.Value.QPS)),
+		"ATTACHER_RECONCILE_SYNC": part(a, "reconcileSync", a.Value.ReconcileSync),
+		"CAPACITY_OWNER_LEVEL":    part(p.r.Hosted, "", owner),
+		"CLUSTER_ID":              whole(p.r.ClusterID),
+		"LEASE_DURATION":          part(l, "leaseDuration", l.Value.LeaseDuration),
+		"LEASE_NAMESPACE":         whole(p.leaseNamespace()),
+		"LEASE_RENEW_DEADLINE":    part(l, "renewDeadline", l.Value.RenewDeadline),
+		"LEASE_RETRY_PERIOD":      part(l, "retryPeriod", l.Value.RetryPeriod),
+		"NAMESPACE":               whole(p.leaseNamespace()),
+		"PVC_ANNOTATIONS":         textOf(p.r.PVCAnnotations),
+		"REMOVE_STARTUP_TAINT":    textOf(p.r.StartupTaint),
+		"SIDECAR_KUBECONFIG":      part(p.r.Hosted, "", kubeconfig),
 		// Only with snapshots the provisioner has the right to list them.
 		"SNAPSHOT_SWEEP_INTERVAL": part(p.r.SnapshotClass, "enabled", sweep),
 	})

@@ -46,7 +46,7 @@ func (d *decider) checkPod(path, plane string, p v1alpha1.Plane) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Resources)) {
-		d.checkResources(path+".resources."+name, p.Resources[name], base().requests[plane+"/"+name])
+		d.checkResources(path+".resources."+name, p.Resources[name], d.requests(plane, name))
 	}
 }
 

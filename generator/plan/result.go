@@ -39,59 +39,61 @@ type Result struct {
 	Given     *v1alpha1.Given // as configured, if Config does not tell
 
 	// The decisions, in the order of plan.yaml. The tag is the public id. Where a field holds several, their ids begin with it.
-	OpenShift           Decision[bool]                   `id:"target.openshift"`          // the platform's own rules apply: security context constraints, its leases and priorities
-	Hosted              Decision[bool]                   `id:"target.hostedControlPlane"` // the controller runs in a hosted control plane, beside the guest cluster that it serves
-	Adopted             Decision[bool]                   `id:"openshift.adopted"`         // the bundle takes over from OpenShift's built-in driver
-	KubernetesVersion   Decision[string]                 `id:"kubernetesVersion"`         // the lowest minor that is served
-	Driver              Decision[string]                 `id:"driver.name"`
-	TopologyKey         Decision[string]                 `id:"driver.topologyKey"`
-	Settings            []Decision[Setting]              `id:""`                // in the order of the table
-	Metadata            Decision[[]string]               `id:"driver.metadata"` // where a node reads its server ID and zone, in this order
-	SELinux             Decision[bool]                   `id:"driver.seLinux"`  // kubelet passes SELinux contexts, and the driver sees the SELinux of the host
-	CSIDriver           Decision[CSIDriver]              `id:"csiDriver"`
-	PVCAnnotations      Decision[bool]                   `id:"driver.pvcAnnotations"`      // the driver's container gets the pod's token
-	StartupTaint        Decision[bool]                   `id:"nodeLifecycle.startupTaint"` // the controller removes the start-up taint of nodes, which needs a right to change them
-	DrainHook           Decision[bool]                   `id:"nodeLifecycle.drainHook"`    // the driver of a drained node stays until its volumes are detached
-	ControllerNamespace Decision[string]                 `id:"namespaces.controller"`
-	NodeNamespace       Decision[string]                 `id:"namespaces.node"`
-	ClusterID           Decision[string]                 `id:"clusterID"`
-	Credentials         Decision[Credentials]            `id:"credentials"`
-	CredentialsRequest  Decision[bool]                   `id:"credentials.request"`  // OpenShift's Cloud Credential Operator fills the Secret
-	CABundle            Decision[string]                 `id:"credentials.caBundle"` // PEM; empty: the system's roots
-	CASource            Decision[CASource]               `id:"credentials.caConfigMap"`
-	CAKey               Decision[string]                 `id:"credentials.caKey"`           // empty: the key cacert, where the Secret has it
-	TrustedCA           Decision[bool]                   `id:"trustedCA"`                   // a ConfigMap that OpenShift fills holds the certificates
-	KubeconfigSecret    Decision[string]                 `id:"hypershift.kubeconfigSecret"` // of a hosted control plane; empty elsewhere
-	GuestAccess         Decision[string]                 `id:"hypershift.guestAccess"`      // how the sidecars of a hosted control plane reach the guest; empty elsewhere
-	Leases              Decision[Leases]                 `id:"leases"`
-	Topology            Decision[bool]                   `id:"topology.enabled"`                    // volumes and nodes carry zones
-	ZoneMap             Decision[map[string]string]      `id:"topology.zoneMap"`                    // compute zone to volume zone, where the names differ
-	BindingMode         Decision[string]                 `id:"storageClasses.volumeBindingMode"`    // of every class
-	ReclaimPolicy       Decision[string]                 `id:"storageClasses.reclaimPolicy"`        // of the classes that no override changes
-	Expansion           Decision[bool]                   `id:"storageClasses.allowVolumeExpansion"` // of every class
-	StorageClasses      []Decision[StorageClass]         `id:"storageClass."`                       // sorted by name
-	AttributesClasses   []Decision[AttributesClass]      `id:"attributesClass."`                    // sorted by name
-	DefaultClass        Decision[string]                 `id:"defaultClass"`                        // class name; empty: none
-	SnapshotClass       Decision[SnapshotClass]          `id:"snapshotClass"`
-	BackupClass         Decision[BackupClass]            `id:"snapshotClass.backup"`
-	SnapshotClasses     []Decision[FurtherSnapshotClass] `id:"snapshotClasses."`                 // sorted by name
-	CloudConf           Decision[string]                 `id:"cloudConf"`                        // the controller's cloud.conf without its [Zone] sections, which are ZoneMap's
-	AttachLimit         Decision[string]                 `id:"volumeAttachLimit"`                // auto: each node computes its own
-	LimitRefresh        Decision[int]                    `id:"volumeAttachLimit.refreshSeconds"` // seconds after which kubelet asks a node for its limit again; 0: never
-	Monitoring          Decision[string]                 `id:"monitoring.kind"`                  // none, PodMonitor or ServiceMonitor
-	Alerts              Decision[bool]                   `id:"monitoring.alerts"`                // alerts for Prometheus; only with Monitoring
-	Dashboards          Decision[bool]                   `id:"monitoring.dashboards"`            // dashboards for Grafana; only with Monitoring
-	RunbookBase         Decision[string]                 `id:"monitoring.runbookBase"`           // address of the directory with docs/; empty: alerts have no address
-	MonitoringLabels    Decision[map[string]string]      `id:"monitoring.labels"`                // of the objects of the Prometheus operator
-	NodePorts           Decision[int]                    `id:"monitoring.nodePorts"`             // the first of three: health, registrar, metrics
-	MetricsTLS          Decision[MetricsTLS]             `id:"monitoring.tls"`                   // of the controller's pods
-	PlatformMonitoring  Decision[bool]                   `id:"monitoring.platform"`              // OpenShift's own Prometheus reads the metrics
-	DriftCheck          Decision[DriftCheck]             `id:"driftCheck"`
-	NetworkPolicy       Decision[NetworkPolicy]          `id:"networkPolicy"`
-	Images              map[string]Decision[string]      `id:"images."` // by sidecar: REGISTRY/REPOSITORY[:TAG][@DIGEST], for the roles without one of their own
-	Controller          Workload                         `id:"controller."`
-	Node                Workload                         `id:"node."`
-	NodePools           []Decision[NodePool]             `id:"nodePools."` // sorted by name
+	OpenShift           Decision[bool]                      `id:"target.openshift"`          // the platform's own rules apply: security context constraints, its leases and priorities
+	Hosted              Decision[bool]                      `id:"target.hostedControlPlane"` // the controller runs in a hosted control plane, beside the guest cluster that it serves
+	Adopted             Decision[bool]                      `id:"openshift.adopted"`         // the bundle takes over from OpenShift's built-in driver
+	KubernetesVersion   Decision[string]                    `id:"kubernetesVersion"`         // the lowest minor that is served
+	Size                Decision[string]                    `id:"size"`                      // of the cluster
+	Driver              Decision[string]                    `id:"driver.name"`
+	TopologyKey         Decision[string]                    `id:"driver.topologyKey"`
+	Settings            []Decision[Setting]                 `id:""`                // in the order of the table
+	Metadata            Decision[[]string]                  `id:"driver.metadata"` // where a node reads its server ID and zone, in this order
+	SELinux             Decision[bool]                      `id:"driver.seLinux"`  // kubelet passes SELinux contexts, and the driver sees the SELinux of the host
+	CSIDriver           Decision[CSIDriver]                 `id:"csiDriver"`
+	PVCAnnotations      Decision[bool]                      `id:"driver.pvcAnnotations"`      // the driver's container gets the pod's token
+	StartupTaint        Decision[bool]                      `id:"nodeLifecycle.startupTaint"` // the controller removes the start-up taint of nodes, which needs a right to change them
+	DrainHook           Decision[bool]                      `id:"nodeLifecycle.drainHook"`    // the driver of a drained node stays until its volumes are detached
+	ControllerNamespace Decision[string]                    `id:"namespaces.controller"`
+	NodeNamespace       Decision[string]                    `id:"namespaces.node"`
+	ClusterID           Decision[string]                    `id:"clusterID"`
+	Credentials         Decision[Credentials]               `id:"credentials"`
+	CredentialsRequest  Decision[bool]                      `id:"credentials.request"`  // OpenShift's Cloud Credential Operator fills the Secret
+	CABundle            Decision[string]                    `id:"credentials.caBundle"` // PEM; empty: the system's roots
+	CASource            Decision[CASource]                  `id:"credentials.caConfigMap"`
+	CAKey               Decision[string]                    `id:"credentials.caKey"`           // empty: the key cacert, where the Secret has it
+	TrustedCA           Decision[bool]                      `id:"trustedCA"`                   // a ConfigMap that OpenShift fills holds the certificates
+	KubeconfigSecret    Decision[string]                    `id:"hypershift.kubeconfigSecret"` // of a hosted control plane; empty elsewhere
+	GuestAccess         Decision[string]                    `id:"hypershift.guestAccess"`      // how the sidecars of a hosted control plane reach the guest; empty elsewhere
+	Leases              Decision[Leases]                    `id:"leases"`
+	Attacher            Decision[v1alpha1.AttacherSettings] `id:"attacher"`
+	Topology            Decision[bool]                      `id:"topology.enabled"`                    // volumes and nodes carry zones
+	ZoneMap             Decision[map[string]string]         `id:"topology.zoneMap"`                    // compute zone to volume zone, where the names differ
+	BindingMode         Decision[string]                    `id:"storageClasses.volumeBindingMode"`    // of every class
+	ReclaimPolicy       Decision[string]                    `id:"storageClasses.reclaimPolicy"`        // of the classes that no override changes
+	Expansion           Decision[bool]                      `id:"storageClasses.allowVolumeExpansion"` // of every class
+	StorageClasses      []Decision[StorageClass]            `id:"storageClass."`                       // sorted by name
+	AttributesClasses   []Decision[AttributesClass]         `id:"attributesClass."`                    // sorted by name
+	DefaultClass        Decision[string]                    `id:"defaultClass"`                        // class name; empty: none
+	SnapshotClass       Decision[SnapshotClass]             `id:"snapshotClass"`
+	BackupClass         Decision[BackupClass]               `id:"snapshotClass.backup"`
+	SnapshotClasses     []Decision[FurtherSnapshotClass]    `id:"snapshotClasses."`                 // sorted by name
+	CloudConf           Decision[string]                    `id:"cloudConf"`                        // the controller's cloud.conf without its [Zone] sections, which are ZoneMap's
+	AttachLimit         Decision[string]                    `id:"volumeAttachLimit"`                // auto: each node computes its own
+	LimitRefresh        Decision[int]                       `id:"volumeAttachLimit.refreshSeconds"` // seconds after which kubelet asks a node for its limit again; 0: never
+	Monitoring          Decision[string]                    `id:"monitoring.kind"`                  // none, PodMonitor or ServiceMonitor
+	Alerts              Decision[bool]                      `id:"monitoring.alerts"`                // alerts for Prometheus; only with Monitoring
+	Dashboards          Decision[bool]                      `id:"monitoring.dashboards"`            // dashboards for Grafana; only with Monitoring
+	RunbookBase         Decision[string]                    `id:"monitoring.runbookBase"`           // address of the directory with docs/; empty: alerts have no address
+	MonitoringLabels    Decision[map[string]string]         `id:"monitoring.labels"`                // of the objects of the Prometheus operator
+	NodePorts           Decision[int]                       `id:"monitoring.nodePorts"`             // the first of three: health, registrar, metrics
+	MetricsTLS          Decision[MetricsTLS]                `id:"monitoring.tls"`                   // of the controller's pods
+	PlatformMonitoring  Decision[bool]                      `id:"monitoring.platform"`              // OpenShift's own Prometheus reads the metrics
+	DriftCheck          Decision[DriftCheck]                `id:"driftCheck"`
+	NetworkPolicy       Decision[NetworkPolicy]             `id:"networkPolicy"`
+	Images              map[string]Decision[string]         `id:"images."` // by sidecar: REGISTRY/REPOSITORY[:TAG][@DIGEST], for the roles without one of their own
+	Controller          Workload                            `id:"controller."`
+	Node                Workload                            `id:"node."`
+	NodePools           []Decision[NodePool]                `id:"nodePools."` // sorted by name
 
 	Warnings []string // follow from inventory and configuration alone; may be emitted
 	Notices  []string // momentary, for the terminal only: never emitted, or an outage would be drift
@@ -235,7 +237,8 @@ type Workload struct {
 	ImagePullSecrets Decision[[]string]                            `id:"imagePullSecrets"`
 	RunAsUser        Decision[*int64]                              `id:"runAsUser"` // nil: the platform chooses
 	Proxy            Decision[v1alpha1.Proxy]                      `id:"proxy"`
-	Resources        Decision[map[string]v1alpha1.Resources]       `id:"resources"`       // by container, over those of the base
+	Memory           Decision[map[string]string]                   `id:"memory"`          // requests by container, over those of the base; controller only
+	Resources        Decision[map[string]v1alpha1.Resources]       `id:"resources"`       // by container, over Memory and those of the base
 	PullPolicies     Decision[map[string]string]                   `id:"imagePullPolicy"` // by container, where it is not the base's
 	Affinity         Decision[*v1alpha1.Affinity]                  `id:"affinity"`        // nil: the base's, or HyperShift's
 	Spread           Decision[[]v1alpha1.TopologySpreadConstraint] `id:"topologySpreadConstraints"`

@@ -19,6 +19,7 @@ func (d *decider) controller(namespace string) Workload {
 	p := d.spec.Planes.Controller
 	w := d.workload(RoleController, p, d.imagesOf(RoleController))
 	d.replicas(&w, p.Replicas)
+	w.Memory = d.memory()
 	d.checkUser("spec.planes.controller.runAsUser", p.RunAsUser)
 	switch d.target {
 	case v1alpha1.HostedControlPlane:

@@ -28,7 +28,7 @@ var subjects = map[string]string{
 	"credentials": "Access to the cloud", "cloudConf": "Access to the cloud",
 	"topology": "Zones", "storageClass": "Storage classes", "storageClasses": "Storage classes", "defaultClass": "Storage classes",
 	"snapshotClass": "Snapshots", "snapshots": "Snapshots", "backupClass": "Snapshots", "snapshotClasses": "Snapshots", "attributesClass": "Storage classes",
-	"volumeAttachLimit": "Pods", "controller": "Pods", "node": "Pods", "leases": "Pods", "driftCheck": "Pods", "networkPolicy": "Network",
+	"volumeAttachLimit": "Pods", "controller": "Pods", "node": "Pods", "leases": "Pods", "attacher": "Pods", "size": "Pods", "driftCheck": "Pods", "networkPolicy": "Network",
 }
 
 // byCloud is the group of what the cloud decided. A page begins with it: the rest is the same for every cloud.

@@ -7,6 +7,7 @@ var specAbouts = map[string]about{
 	"Distribution.spec":       {Meaning: "The settings that differ from the defaults."},
 	"Metadata.name":           {"The cluster's name. Other defaults use it.", "none", "on hypershift without namespaces.controller: a name that gives no valid namespace"},
 
+	"Spec.size":              {"The size of the cluster, by volumes and nodes: small to 100 and 20, medium to 1,000 and 100, large to 10,000 and 1,000. It decides the memory requests of the controller and the settings of the attacher.", MediumCluster, ""},
 	"Spec.kubernetesVersion": {"The lowest minor version of Kubernetes that is served, with or without a patch. Decides which API versions and fields are emitted.", defaultKubernetesVersion, "anything that is not a version; a version before 1.27"},
 	"Spec.namespaces":        {Meaning: "The namespaces of the two roles."},
 	"Namespaces.controller":  {"The controller's namespace; on hypershift the hosted control plane's, which HyperShift creates. A change is guarded.", "cinder-csi; on hypershift clusters- and metadata.name, with a warning", "an invalid namespace name"},

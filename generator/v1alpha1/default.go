@@ -19,6 +19,7 @@ const (
 func (d Distribution) WithDefaults() Spec {
 	s := d.Spec
 	fill(&s.KubernetesVersion, defaultKubernetesVersion)
+	fill(&s.Size, MediumCluster)
 	fill(&s.ClusterID, d.Metadata.Name)
 	for _, setting := range Settings {
 		setting.fillIn(&s)

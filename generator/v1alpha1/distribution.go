@@ -18,6 +18,8 @@ type Metadata struct {
 
 // Spec is what is configured.
 type Spec struct {
+	// Size is the size of the cluster, by nodes and volumes; see ClusterSizes.
+	Size string `json:"size,omitempty"`
 	// KubernetesVersion is the lowest minor that is served, "1.32". Decides which API versions and fields are emitted.
 	KubernetesVersion string         `json:"kubernetesVersion,omitempty"`
 	Namespaces        Namespaces     `json:"namespaces,omitzero"`

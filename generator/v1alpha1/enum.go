@@ -11,6 +11,7 @@ import (
 
 // enums are the values that a key may have, by type and JSON key.
 var enums = merge(settingEnums(), map[string][]any{
+	"Spec.size":                      {SmallCluster, MediumCluster, LargeCluster},
 	"OpenShift.coexistence":          {SideBySide, Adopt},
 	"OpenShift.controlPlaneTopology": {SingleReplica, HighlyAvailable, HighlyAvailableArbiter, DualReplica, External},
 	"OpenShift.monitoring":           {PlatformMonitoring, UserWorkloadMonitoring},

@@ -34,6 +34,7 @@ func changes() []changeOf {
 	user := int64(7)
 	list := []changeOf{
 		{"kubernetesVersion", "", func(r *plan.Result) { r.KubernetesVersion.Value = "1.36" }},
+		{"size", "", func(r *plan.Result) { r.Size.Value = v1alpha1.LargeCluster }},
 		{"nodePools.gpu", "", func(r *plan.Result) {
 			limit := 9
 			p := &r.NodePools[0].Value
@@ -75,6 +76,9 @@ func changes() []changeOf {
 		{"credentials.caBundle", "", func(r *plan.Result) { r.CABundle.Value = "" }},
 		{"hypershift.kubeconfigSecret", "", func(r *plan.Result) { r.KubeconfigSecret.Value = "other" }},
 		{"hypershift.guestAccess", "", func(r *plan.Result) { r.GuestAccess.Value = v1alpha1.AdminKubeconfig }},
+		{"attacher", "apiBurst", func(r *plan.Result) { r.Attacher.Value.Burst = 7 }},
+		{"attacher", "apiRequestsPerSecond", func(r *plan.Result) { r.Attacher.Value.QPS = 7 }},
+		{"attacher", "reconcileSync", func(r *plan.Result) { r.Attacher.Value.ReconcileSync = "9m" }},
 		{"leases", "leaseDuration", func(r *plan.Result) { r.Leases.Value.LeaseDuration = "1h" }},
 		{"leases", "renewDeadline", func(r *plan.Result) { r.Leases.Value.RenewDeadline = "1h" }},
 		{"leases", "retryPeriod", func(r *plan.Result) { r.Leases.Value.RetryPeriod = "1h" }},
@@ -112,6 +116,9 @@ func changes() []changeOf {
 		{"networkPolicy", "apiServerCIDRs", func(r *plan.Result) { r.NetworkPolicy.Value.APIServerCIDRs = nil }},
 		{"networkPolicy", "metricsNamespaces", func(r *plan.Result) { r.NetworkPolicy.Value.MetricsNamespaces = nil }},
 		{"target.openshift", "", func(r *plan.Result) { r.OpenShift.Value = !r.OpenShift.Value }},
+		{"controller.memory", "", func(r *plan.Result) {
+			r.Controller.Memory.Value = map[string]string{"driver": "7Mi", "provisioner": "7Mi", "attacher": "7Mi", "resizer": "7Mi"}
+		}},
 		{"controller.replicas", "", func(r *plan.Result) { r.Controller.Replicas.Value++ }},
 		{"controller.runAsUser", "", func(r *plan.Result) { r.Controller.RunAsUser.Value = &user }},
 	}

@@ -14,6 +14,7 @@ type (
 // switches are all keys of a Distribution.
 var switches = []setting{
 	{"kubernetesVersion", list{"1.27", "1.34", "1.37"}},
+	{"size", list{"small", "large"}},
 	{"openshift.coexistence", list{"adopt", "sideBySide"}},
 	{"openshift.controlPlaneTopology", list{"SingleReplica", "External"}},
 	{"openshift.clusterNetworks", list{list{"10.128.0.0/14", "172.30.0.0/16"}}},

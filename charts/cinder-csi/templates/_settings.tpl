@@ -1,4 +1,4 @@
-{{- /* `make update` writes this file: the variables are those of v1alpha1.Settings, the arguments those of manifests/base. */ -}}
+{{- /* `make update` writes this file: the variables are those of v1alpha1.Settings, the sizes those of v1alpha1.ClusterSizes, the arguments those of manifests/base. */ -}}
 
 {{- define "cinder-csi.settings.both" -}}
 DRAIN_TIMEOUT: {{ .Values.driver.drainTimeout | quote }}
@@ -56,4 +56,18 @@ KUBELET_DIR: {{ .Values.driver.kubeletDir | quote }}
 - "--strict"
 - "--logging-format=$(LOG_FORMAT)"
 - "--v=$(LOG_LEVEL)"
+{{- end -}}
+
+{{- /* What v1alpha1.ClusterSizes has for the size of the cluster. */ -}}
+{{- define "cinder-csi.size" -}}
+{{- if eq .Values.size "small" }}
+memory: {"attacher":"70Mi","driver":"50Mi","provisioner":"75Mi","resizer":"65Mi"}
+settings: {ATTACHER_API_BURST: "100", ATTACHER_API_QPS: "20", ATTACHER_RECONCILE_SYNC: 1m}
+{{- else if eq .Values.size "medium" }}
+memory: {"attacher":"90Mi","driver":"50Mi","provisioner":"95Mi","resizer":"80Mi"}
+settings: {ATTACHER_API_BURST: "100", ATTACHER_API_QPS: "20", ATTACHER_RECONCILE_SYNC: 1m}
+{{- else if eq .Values.size "large" }}
+memory: {"attacher":"235Mi","driver":"64Mi","provisioner":"290Mi","resizer":"220Mi"}
+settings: {ATTACHER_API_BURST: "200", ATTACHER_API_QPS: "100", ATTACHER_RECONCILE_SYNC: 5m}
+{{- end }}
 {{- end -}}

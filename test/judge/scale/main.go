@@ -31,15 +31,19 @@ func main() {
 
 // tables are the tables of each page: the name in its lines <!-- NAME --> and <!-- end of NAME -->.
 var tables = map[string]map[string]func([]record.Run) string{
-	"docs/explanation/scale.md": {"budgets": budgets, "times": times, "requests": requests, "fairness": fairness, "rpcs": rpcs, "processes": processes},
-	"docs/reference/sizing.md":  {"sizes": sizes},
+	"docs/explanation/scale.md": {"budgets": budgets, "times": times, "requests": requests, "fairness": fairness, "rpcs": rpcs, "processes": processes, "beyond": atScale, "comparison": comparison, "runs": which},
+	"docs/reference/sizing.md":  {"sizes": sizes, "settings": settings},
 }
 
 // made are the tables of a page.
 func made(name string, runs []record.Run) map[string]string {
 	all := map[string]string{}
 	for table, of := range tables[name] {
-		all[table] = of(runs)
+		if table == "comparison" || table == "runs" {
+			all[table] = of(runs)
+		} else {
+			all[table] = of(ours(runs))
+		}
 	}
 	return all
 }

@@ -3,11 +3,13 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/test/judge/page"
 	"github.com/cinder-csi/cinder-csi/test/judge/scale/record"
 )
@@ -46,6 +48,31 @@ var run = record.Run{Volumes: 1000, Nodes: 100, Stories: []record.Story{
 	},
 }}
 
+// TestASizeAsksForTheMemoryThatWasMeasured holds the requests of spec.size to the records.
+func TestASizeAsksForTheMemoryThatWasMeasured(t *testing.T) {
+	runs, err := read("runs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range v1alpha1.ClusterSizes {
+		for _, run := range ours(runs) {
+			if run.Volumes != s.Volumes {
+				continue
+			}
+			for container, text := range s.Memory {
+				asked, err := strconv.ParseFloat(strings.TrimSuffix(text, "Mi"), 64)
+				if err != nil {
+					t.Fatal(err)
+				}
+				at := memoryOf(container)(run, restOf(run))
+				if asked < at || asked > max(64, 1.5*at) { // 64 MiB is the budget of the driver
+					t.Errorf("size %s: %s asks for %s, and %.0f MiB were measured", s.Name, container, text, at)
+				}
+			}
+		}
+	}
+}
+
 func TestEachTableShowsItsFigures(t *testing.T) {
 	for name, want := range map[string][]string{
 		"budgets":   {"| memory | 1,000 volumes, 100 nodes | 39 | 40 | **not kept** |", "| requests | 1,000 volumes, 100 nodes | 0.5 | 0.25 | kept |"},
@@ -64,6 +91,16 @@ func TestEachTableShowsItsFigures(t *testing.T) {
 		if strings.Contains(got, "Probe") {
 			t.Errorf("%s shows an RPC of the start:\n%s", name, got)
 		}
+	}
+	upstream := run
+	upstream.Plugin = "cinder-csi-plugin"
+	upstream.Stories = []record.Story{{Name: "rest", Seconds: 10, Cloud: map[string]int{"Cinder": 20}, API: 30}, {Name: "unknown"}}
+	got := comparison([]record.Run{run, upstream})
+	if want := "| 1,000 volumes, 100 nodes | rest | requests to the cloud, each second | 0.25 | 2.00 |\n"; !strings.Contains(got, want) || strings.Contains(got, "unknown") {
+		t.Errorf("want %s and no other story, got\n%s", want, got)
+	}
+	if got := which([]record.Run{run, upstream}); !strings.Contains(got, "| upstream's plugin | upstream's manifests |") {
+		t.Errorf("want the driver of each run, got\n%s", got)
 	}
 	if got, want := sizes([]record.Run{run}), "| 1,000 volumes, 100 nodes | 40, peak 95 | 0, peak 0 | 0, peak 0 | 0, peak 0 |\n"; !strings.HasSuffix(got, want) {
 		t.Errorf("want %s, got\n%s", want, got)

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/test/judge/scale/record"
 )
 
@@ -190,20 +192,44 @@ func sizes(runs []record.Run) string {
 	for _, run := range runs {
 		cells := []string{size(run)}
 		for _, container := range []string{"driver", "provisioner", "attacher", "resizer"} {
-			rest, peak := 0.0, 0.0
+			peak := 0.0
 			for _, story := range run.Stories {
-				for _, p := range story.Processes {
-					if strings.HasPrefix(p.Name, container+" ") {
-						peak = max(peak, p.Peak)
-						if story.Name == "rest" {
-							rest = max(rest, p.Resident)
-						}
-					}
-				}
+				peak = max(peak, peakOf(story, container))
 			}
-			cells = append(cells, fmt.Sprintf("%.0f, peak %.0f", rest, peak))
+			cells = append(cells, fmt.Sprintf("%.0f, peak %.0f", memoryOf(container)(run, restOf(run)), peak))
 		}
 		lines = append(lines, cells)
 	}
 	return rows([]string{"cluster", "driver, MiB", "provisioner, MiB", "attacher, MiB", "resizer, MiB"}, lines)
+}
+
+// settings are what each size of cluster gets.
+func settings([]record.Run) string {
+	var lines [][]string
+	for _, s := range v1alpha1.ClusterSizes {
+		cells := []string{"`" + s.Name + "`", thousands(s.Volumes), thousands(s.Nodes)}
+		for _, container := range []string{"driver", "provisioner", "attacher", "resizer"} {
+			cells = append(cells, s.Memory[container])
+		}
+		lines = append(lines, append(cells, fmt.Sprintf("%d a second, burst %d", s.Attacher.QPS, s.Attacher.Burst), s.Attacher.ReconcileSync))
+	}
+	return rows([]string{"`spec.size`", "volumes", "nodes", "driver", "provisioner", "attacher", "resizer", "requests of the attacher", "listing every"}, lines)
+}
+
+// which lists the records, with their date and what they are of.
+func which(runs []record.Run) string {
+	var lines [][]string
+	for _, run := range runs {
+		driver, settings, later := "this driver", cmp.Or(run.Size, "as of that commit"), []string{}
+		if run.Plugin != "" {
+			driver, settings = "upstream's plugin", "upstream's manifests"
+		}
+		for _, story := range run.Stories {
+			if story.Commit != "" {
+				later = append(later, story.Name)
+			}
+		}
+		lines = append(lines, []string{size(run), driver, settings, run.Date, one(run.Load), strings.Join(later, ", ")})
+	}
+	return rows([]string{"cluster", "driver", "size", "date", "load at the start", "stories of a second run"}, lines)
 }

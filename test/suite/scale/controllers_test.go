@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -18,6 +19,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/manifests"
 	"github.com/cinder-csi/cinder-csi/test/kit/controlplane"
 )
@@ -51,7 +53,22 @@ func bundle(t *testing.T) (containers []container, settings map[string]string) {
 			t.Fatalf("%s: %v", name, err)
 		}
 	}
+	attacher := sizeOfRun(t).Attacher
+	config.Data["ATTACHER_API_QPS"], config.Data["ATTACHER_API_BURST"] = strconv.Itoa(attacher.QPS), strconv.Itoa(attacher.Burst)
+	config.Data["ATTACHER_RECONCILE_SYNC"] = attacher.ReconcileSync
 	return deployment.Spec.Template.Spec.Containers, config.Data
+}
+
+// sizeOfRun is the size that a user would name for this cluster, or that of the flag.
+func sizeOfRun(t *testing.T) v1alpha1.ClusterSize {
+	t.Helper()
+	for _, s := range v1alpha1.ClusterSizes {
+		if *size == s.Name || *size == "" && *volumes <= s.Volumes && *nodes <= s.Nodes {
+			return s
+		}
+	}
+	t.Fatalf("no size for %d volumes and %d nodes, or -size %q is none", *volumes, *nodes, *size)
+	return v1alpha1.ClusterSize{}
 }
 
 // replica is a pod of the controller: the driver and its sidecars as processes. Like kubelet it starts a container again that ends.
@@ -61,6 +78,7 @@ type replica struct {
 	http              map[string]string // address of each container
 	mu                sync.Mutex
 	running           map[string]*exec.Cmd
+	ends              sync.WaitGroup // of the containers
 	restarts          int
 	stopped           bool
 }
@@ -85,10 +103,16 @@ func (r *replica) start(c *cluster, conf, repo string) {
 	r.stopped = false
 	r.mu.Unlock()
 	containers, settings := bundle(r.t)
+	if *plugin != "" {
+		containers = upstream
+	}
 	for _, one := range containers {
 		program, args := controlplane.Program(programs[one.Name]), []string{}
 		if one.Name == "driver" {
 			program = filepath.Join(repo, "bin/cinder-csi-driver")
+			if *plugin != "" {
+				program = *plugin
+			}
 		} else if programs[one.Name] == "" {
 			continue // the liveness probe
 		}
@@ -96,11 +120,25 @@ func (r *replica) start(c *cluster, conf, repo string) {
 		for _, arg := range one.Args {
 			args = append(args, r.argument(one.Name, arg, settings, c, conf))
 		}
+		for other := range strings.SplitSeq(*also, ",") {
+			if arg, its := strings.CutPrefix(other, one.Name+"="); its {
+				args = append(args, arg)
+			}
+		}
 		r.run(one.Name, program, args)
 		if one.Name == "driver" {
-			waitFor(r.t, r.name+": driver", time.Minute, func() bool { return ok("http://" + r.http["driver"] + "/startupz") })
+			waitFor(r.t, r.name+": driver", time.Minute, func() bool { return r.serves() })
 		}
 	}
+}
+
+// serves reports whether the driver answers.
+func (r *replica) serves() bool {
+	if *plugin != "" {
+		_, err := os.Stat(r.socket)
+		return err == nil
+	}
+	return ok("http://" + r.http["driver"] + "/startupz")
 }
 
 var variable = regexp.MustCompile(`\$\((\w+)\)`)
@@ -135,7 +173,7 @@ func (r *replica) run(name, program string, args []string) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	go func() {
+	r.ends.Go(func() {
 		defer log.Close()
 		runtime.LockOSThread() // Pdeathsig is about the thread that starts the process
 		for pause := time.Duration(0); ; pause = min(max(2*pause, 10*time.Second), 5*time.Minute) {
@@ -152,7 +190,7 @@ func (r *replica) run(name, program string, args []string) {
 			}
 			time.Sleep(pause)
 		}
-	}()
+	})
 }
 
 // begin starts a container, unless the replica is stopped.
@@ -188,6 +226,19 @@ func (r *replica) kill() {
 	for _, cmd := range r.running {
 		_ = cmd.Process.Kill()
 	}
+}
+
+// stop ends every container as kubelet does: SIGTERM to all at once, and a kill after 30 seconds.
+func (r *replica) stop() {
+	r.mu.Lock()
+	r.stopped = true
+	for _, cmd := range r.running {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+	}
+	r.mu.Unlock()
+	late := time.AfterFunc(30*time.Second, r.kill)
+	defer late.Stop()
+	r.ends.Wait()
 }
 
 // pid is the process of a container, or 0.

@@ -26,6 +26,7 @@ type snapshot struct {
 	api, mine float64 // requests that the API server answered, and those of the suite
 	cpu       map[string]float64
 	rpcs      map[string]buckets // by method
+	sums      map[string]float64 // seconds of all RPCs of a method
 	codes     map[string]map[string]float64
 }
 
@@ -33,7 +34,7 @@ type snapshot struct {
 type buckets map[float64]float64
 
 func (s *suite) snapshot() snapshot {
-	now := snapshot{at: time.Now(), cloud: s.cloud.counts(), mine: float64(s.world.sent.Load()), cpu: map[string]float64{}, rpcs: map[string]buckets{}, codes: map[string]map[string]float64{}}
+	now := snapshot{at: time.Now(), cloud: s.cloud.counts(), mine: float64(s.world.sent.Load()), cpu: map[string]float64{}, rpcs: map[string]buckets{}, sums: map[string]float64{}, codes: map[string]map[string]float64{}}
 	if response, err := s.world.do(s.t.Context(), http.MethodGet, "/metrics", nil); err == nil {
 		read(response, func(name string, labels map[string]string, value float64) {
 			if name == "apiserver_request_total" {
@@ -68,6 +69,8 @@ func (s snapshot) rpc(name string, labels map[string]string, value float64) {
 			s.rpcs[method] = buckets{}
 		}
 		s.rpcs[method][limit] += value
+	case "cinder_csi_rpc_duration_seconds_sum":
+		s.sums[method] += value
 	case "cinder_csi_rpc_duration_seconds_count":
 		if s.codes[method] == nil {
 			s.codes[method] = map[string]float64{}
@@ -228,7 +231,7 @@ func rpcs(before, after snapshot) []record.RPC {
 				codes[code] = d
 			}
 		}
-		all = append(all, record.RPC{Method: method, Count: int(count), P50: round(more.quantile(0.5)), P99: round(more.quantile(0.99)), Codes: codes})
+		all = append(all, record.RPC{Method: method, Count: int(count), Mean: round(max(0, after.sums[method]-before.sums[method]) / count), P50: round(more.quantile(0.5)), P99: round(more.quantile(0.99)), Codes: codes})
 	}
 	return all
 }

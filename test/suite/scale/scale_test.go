@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -30,7 +31,11 @@ var (
 	only    = flag.String("only", "", "comma-separated stories; all without it")
 	kubeQPS = flag.Int("kube-qps", 0, "requests a second of kube-controller-manager and kube-scheduler; 0: their defaults, 20 and 50")
 	instead = flag.String("instead", "", "comma-separated CONTAINER=--FLAG=VALUE that replace arguments of the bundle, to compare settings")
+	also    = flag.String("also", "", "comma-separated CONTAINER=--FLAG=VALUE that the bundle does not have, to compare settings")
+	size    = flag.String("size", "", "spec.size of the bundle; empty: the one for these volumes")
+	plugin  = flag.String("plugin", "", "upstream's cinder-csi-plugin in place of our driver, with the flags of upstream's manifests")
 	out     = flag.String("record", "", "file for the record")
+	keep    = flag.Bool("keep", false, "keep the stories of the record that this run does not repeat")
 )
 
 // hourly is the rate of claims of the first story.
@@ -62,6 +67,7 @@ func TestScale(t *testing.T) {
 		{"rest", s.rest},
 		{"move", s.move},
 		{"leader", s.leader},
+		{"stop", s.stop},
 		{"credentials", s.credentials},
 		{"apiserver", s.apiserver},
 		{"zone", s.zone},
@@ -121,8 +127,28 @@ func newSuite(t *testing.T) *suite {
 		}
 		return true
 	})
-	s.run = record.Run{KubeQPS: *kubeQPS, Instead: *instead, Date: time.Now().UTC().Format(time.DateOnly), Commit: commit(repo), CPUs: runtime.NumCPU(), Load: load(), Volumes: *volumes, Nodes: *nodes, Seeded: len(s.seeded)}
+	s.run = record.Run{KubeQPS: *kubeQPS, Instead: strings.Trim(*instead+","+*also, ","), Size: sizeOfRun(t).Name, Date: time.Now().UTC().Format(time.DateOnly), Commit: commit(repo), CPUs: runtime.NumCPU(), Load: load(), Volumes: *volumes, Nodes: *nodes, Seeded: len(s.seeded)}
+	if *plugin != "" {
+		s.run.Plugin, s.run.Size = filepath.Base(*plugin), ""
+	}
+	if *keep {
+		s.run = s.recorded()
+	}
 	return s
+}
+
+// recorded is the record of an earlier run of the same cluster.
+func (s *suite) recorded() record.Run {
+	s.t.Helper()
+	var old record.Run
+	text, err := os.ReadFile(*out)
+	if err == nil {
+		err = json.Unmarshal(text, &old)
+	}
+	if err != nil || old.Volumes != s.run.Volumes || old.Nodes != s.run.Nodes || old.Plugin != s.run.Plugin {
+		s.t.Fatalf("-keep: %s is no record of %d volumes and %d nodes: %v", *out, s.run.Volumes, s.run.Nodes, err)
+	}
+	return old
 }
 
 func commit(repo string) string {
@@ -145,7 +171,15 @@ func (s *suite) logf(format string, args ...any) {
 // keep prints a story, and writes the record.
 func (s *suite) keep(r record.Story) {
 	s.t.Helper()
-	s.run.Stories = append(s.run.Stories, r)
+	if at := slices.IndexFunc(s.run.Stories, func(old record.Story) bool { return old.Name == r.Name }); at >= 0 {
+		r.Commit = commit(s.repo)
+		s.run.Stories[at] = r
+	} else {
+		if s.run.Commit != commit(s.repo) {
+			r.Commit = commit(s.repo)
+		}
+		s.run.Stories = append(s.run.Stories, r)
+	}
 	s.logf("%s: %s", r.Name, r.Title)
 	s.logf("  %.1f s, %d volumes, %v, requests %v, API server %d, restarts %d", r.Seconds, r.Volumes, r.Figures, r.Cloud, r.API, r.Restarts)
 	for _, rpc := range r.RPCs {

@@ -14,12 +14,15 @@ type Run struct {
 	// those of the bundle.
 	KubeQPS int     `json:"kubeQPS,omitempty"`
 	Instead string  `json:"instead,omitempty"`
+	Size    string  `json:"size,omitempty"`   // spec.size of the bundle
+	Plugin  string  `json:"plugin,omitempty"` // another driver than ours
 	Stories []Story `json:"stories"`
 }
 
 // Story is one story, and what it cost.
 type Story struct {
 	Name    string             `json:"name"`
+	Commit  string             `json:"commit,omitempty"` // if the story was repeated later than the others
 	Title   string             `json:"title"`
 	Volumes int                `json:"volumes"` // that the story was about
 	Seconds float64            `json:"seconds"`
@@ -46,10 +49,11 @@ type Process struct {
 	CPU      float64 `json:"cpu"`
 }
 
-// RPC is one method of the driver. P50 and P99 are seconds.
+// RPC is one method of the driver. Mean, P50 and P99 are seconds. The percentiles come from the buckets of a histogram, the mean does not.
 type RPC struct {
 	Method string         `json:"method"`
 	Count  int            `json:"count"`
+	Mean   float64        `json:"mean,omitempty"`
 	P50    float64        `json:"p50"`
 	P99    float64        `json:"p99"`
 	Codes  map[string]int `json:"codes"`

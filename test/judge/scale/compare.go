@@ -1,0 +1,82 @@
+package main
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/cinder-csi/cinder-csi/test/judge/scale/record"
+)
+
+// ours are the runs with our driver.
+func ours(runs []record.Run) []record.Run {
+	return slices.DeleteFunc(slices.Clone(runs), func(r record.Run) bool { return r.Plugin != "" })
+}
+
+// comparison has a line for each figure that our driver and another have of the same story in the same cluster.
+func comparison(runs []record.Run) string {
+	var lines [][]string
+	for _, other := range runs {
+		if other.Plugin == "" {
+			continue
+		}
+		for _, own := range ours(runs) {
+			if size(own) == size(other) {
+				lines = append(lines, compared(own, other)...)
+			}
+		}
+	}
+	return rows([]string{"cluster", "story", "figure", "this driver", "upstream's plugin"}, lines)
+}
+
+func compared(own, other record.Run) [][]string {
+	var lines [][]string
+	for _, theirs := range other.Stories {
+		at := slices.IndexFunc(own.Stories, func(s record.Story) bool { return s.Name == theirs.Name })
+		if at < 0 {
+			continue
+		}
+		mine, back := figuresOf(own.Stories[at]), figuresOf(theirs)
+		for i := range mine {
+			lines = append(lines, []string{size(own), theirs.Name, mine[i].name, mine[i].text, back[i].text})
+		}
+	}
+	return lines
+}
+
+type figure struct{ name, text string }
+
+// figuresOf are the figures of a story that a person compares.
+func figuresOf(s record.Story) []figure {
+	show := func(name string) string {
+		if value, has := s.Figures[name]; has {
+			return number(value)
+		}
+		return "not reached"
+	}
+	per := func(count int, by float64) string { return strconv.FormatFloat(float64(count)/by, 'f', 2, 64) }
+	memory := figure{"driver at its peak, MiB", one(peakOf(s, "driver"))}
+	cloud := s.Cloud["Cinder"] + s.Cloud["Nova"] + s.Cloud["Keystone"]
+	switch s.Name {
+	case "rest":
+		return []figure{{"requests to the cloud, each second", per(cloud, s.Seconds)}, {"requests to the API server, each second", per(s.API, s.Seconds)}, memory}
+	case "move":
+		return []figure{{"loss to pod p50, s", show("loss to pod p50, s")}, {"loss to pod p99, s", show("loss to pod p99, s")}, {"requests to the cloud, each volume", per(cloud, float64(s.Volumes))}}
+	case "leader":
+		return []figure{{"kill to lease, s", show("kill to lease, s")}, {"claim to pod, s", show("claim to pod p50, s")}}
+	}
+	return []figure{
+		{"claim to pod p50, s", show("claim to pod p50, s")},
+		{"claim to pod p99, s", show("claim to pod p99, s")},
+		{"requests to the cloud, each volume", per(cloud, float64(s.Volumes))},
+		memory,
+	}
+}
+
+func peakOf(s record.Story, container string) (most float64) {
+	for _, p := range s.Processes {
+		if len(p.Name) > len(container) && p.Name[:len(container)+1] == container+" " {
+			most = max(most, p.Peak)
+		}
+	}
+	return most
+}
