@@ -42,7 +42,7 @@ func moveToAnotherCloud(t *testing.T, c *cluster) {
 		r.kubectl(t, "delete", "pods", "--all", "--namespace="+namespace, atMost)
 	}
 	r.step(t, "bundle installed, %d volumes written", len(r.data))
-	ids := r.backUp(t)
+	ids := r.createBackups(t)
 	r.step(t, "a backup of each volume taken")
 
 	moved.data, moved.began = r.data, time.Now()
@@ -91,8 +91,8 @@ func (c *cluster) wipeCloud(t *testing.T) {
 	}
 }
 
-// backUp takes a backup of each volume, as a VolumeSnapshot of the class for backups, and gives their IDs in Cinder by claim.
-func (r *recovery) backUp(t *testing.T) map[string]string {
+// createBackups takes a backup of each volume, as a VolumeSnapshot of the class for backups, and gives their IDs in Cinder by claim.
+func (r *recovery) createBackups(t *testing.T) map[string]string {
 	t.Helper()
 	class, ids := r.backupClass(t), map[string]string{}
 	for _, d := range r.data {

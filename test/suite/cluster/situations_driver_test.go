@@ -96,8 +96,8 @@ func (r *recovery) reportSafely(t *testing.T) {
 	fmt.Printf("measured: report in %.1f s: %d files, %d KiB; %d secrets searched\n", took.Seconds(), len(files), all>>10, len(secrets))
 }
 
-// secrets are those of the OpenStack bed, of every Secret of the cluster, of the user's kubeconfig, and the tokens of the driver's pods, by what they are of.
-// A short value may be in a text by chance.
+// secrets are by what they belong to: the users of the OpenStack bed, every Secret of the cluster, the kubeconfig, and the pods on the nodes. A short value
+// may be in a text by chance.
 func (r *recovery) secrets(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
