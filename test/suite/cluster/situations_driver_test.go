@@ -96,8 +96,7 @@ func (r *recovery) reportSafely(t *testing.T) {
 	fmt.Printf("measured: report in %.1f s: %d files, %d KiB; %d secrets searched\n", took.Seconds(), len(files), all>>10, len(secrets))
 }
 
-// secrets are by what they belong to: the users of the OpenStack bed, every Secret of the cluster, the kubeconfig, and the pods on the nodes. A short value
-// may be in a text by chance.
+// secrets are by what they belong to: users of the OpenStack bed, Secrets, the kubeconfig, pods on the nodes. A short value may be in a text by chance.
 func (r *recovery) secrets(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
