@@ -58,7 +58,7 @@ func moveToAnotherCloud(t *testing.T, c *cluster) {
 	moved.read(t)
 	moved.step(t, "pods started, every byte read")
 
-	left = true
+	left, r.began = true, time.Now()
 	leave()
 	r.deleteInCinder(t.Context(), t, before)
 	r.step(t, "other cloud deleted, and the volumes and backups of the first one")
