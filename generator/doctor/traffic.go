@@ -1,7 +1,10 @@
 package doctor
 
 import (
+	"bytes"
 	"crypto/x509"
+	"encoding/json"
+	"io"
 	"net/http"
 	"sync"
 	"time"
@@ -56,9 +59,47 @@ func (t *Traffic) record(name string, resp *http.Response, began, ended time.Tim
 	if resp.TLS != nil {
 		h.chain = resp.TLS.PeerCertificates
 	}
-	if date, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
+	date, err := http.ParseTime(resp.Header.Get("Date"))
+	if issued, found := issuedAt(resp); found {
+		date, err = issued, nil
+	}
+	if err == nil {
 		h.dated, h.skew = true, skew(date, began, ended)
 	}
+}
+
+// issuedAt is when Keystone made the token of a login, by its own clock. A Date header is often that of a proxy, and Keystone in uWSGI sends none.
+func issuedAt(resp *http.Response) (time.Time, bool) {
+	if resp.Header.Get("X-Subject-Token") == "" || resp.Body == nil {
+		return time.Time{}, false
+	}
+	text, err := io.ReadAll(resp.Body)
+	resp.Body = readAgain{io.MultiReader(bytes.NewReader(text), failing{err}), resp.Body}
+	var login struct {
+		Token struct {
+			IssuedAt time.Time `json:"issued_at"`
+		}
+	}
+	if err != nil || json.Unmarshal(text, &login) != nil || login.Token.IssuedAt.IsZero() {
+		return time.Time{}, false
+	}
+	return login.Token.IssuedAt, true
+}
+
+// readAgain gives a body that was read to the reader of the response.
+type readAgain struct {
+	io.Reader
+	io.Closer
+}
+
+// failing ends a body with the error with which it ended before.
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) {
+	if f.err != nil {
+		return 0, f.err
+	}
+	return 0, io.EOF
 }
 
 // skew is how far a Date header, which counts whole seconds, lies outside of the time of the request.

@@ -201,8 +201,8 @@ test-external-storage: build tools image ## Kubernetes' External.Storage tests o
 	go run ./test/kit/gate -- -count 1 -tags cluster -timeout 4h -run '^TestExternalStorage$$' ./test/suite/cluster \
 	  -focus '$(FOCUS)' -procs $(or $(PROCS),4) $(if $(KEEP),-keep)
 
-test-recovery: build tools image ## the cluster is lost, etcd restored, a volume transferred or deleted: kubectl cinder and the pages put it right (half an hour or longer; REHEARSAL=regexp)
-	go run ./test/kit/gate -- -count 1 -tags cluster -timeout 1h -run "^TestRecovery\$$/$(if $(REHEARSAL),($(REHEARSAL)))" ./test/suite/cluster
+test-recovery: build tools image ## the cluster is lost, etcd restored, a volume transferred or deleted: kubectl cinder and the pages put it right (an hour; REHEARSAL=regexp, SITUATION=regexp)
+	go run ./test/kit/gate -- -count 1 -tags cluster -timeout 3h -run "^TestRecovery\$$/$(if $(REHEARSAL),($(REHEARSAL)))" ./test/suite/cluster
 
 test-alerts-cluster: build tools image crds test-monitoring-tools ## alerts fire for their real causes in that cluster, with the rules of the bundle; each wait is divided by FACTOR=30
 	go run ./test/kit/gate -- -count 1 -tags cluster -timeout 1h -run '^TestAlerts$$' ./test/suite/cluster -factor $(or $(FACTOR),30)

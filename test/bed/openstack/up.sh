@@ -11,6 +11,7 @@
 #   PORT_OFFSET      0: added to every port, for a second bed beside the first
 #   BED_ADDRESS      198.18.0.1: where the APIs listen; up.sh puts it on lo
 #   BED_BACKEND      file: one file for each volume; ceph: images of Ceph
+#   BED_BACKUPS      where cinder-backup keeps backups; two beds may share that of one of them
 #
 # Read at each start of a stopped bed:
 #   NOVA_CROSS_AZ_ATTACH (true)   CINDER_AZ_FALLBACK (false)
@@ -49,6 +50,7 @@ read_settings() {
     setting PORT_OFFSET 0
     setting BED_ADDRESS 198.18.0.1
     setting BED_BACKEND file
+    setting BED_BACKUPS "$STATE/backups"
     setting NOVA_CROSS_AZ_ATTACH true
     setting CINDER_AZ_FALLBACK false
     setting NOVA_MAX_VOLUMES -1
@@ -81,7 +83,7 @@ assign_ports() {
 make_directories() {
     local zone
     mkdir -p "$BED/servers" "$ETC" "$LOG" "$RUN" \
-        "$STATE"/{nova,cinder,glance/images,backups,rabbit,volumes,faults}
+        "$STATE"/{nova,cinder,glance/images,rabbit,volumes,faults} "$BED_BACKUPS"
     chmod 700 "$ETC" "$LOG" "$RUN" "$STATE"
     for zone in $CINDER_AZS; do mkdir -p "$STATE/volumes/$zone"; done
     for zone in $NOVA_AZS; do mkdir -p "$STATE/nova-$zone/instances"; done

@@ -61,6 +61,11 @@ func (c *cluster) bundleIn(t *testing.T, dir string) *bundle {
 	if err := os.WriteFile(filepath.Join(c.work, "clouds.yaml"), []byte(credentials), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	if ca, err := os.ReadFile(filepath.Join(c.openstack, "state", "tls", "ca.pem")); err == nil {
+		if err := os.WriteFile(filepath.Join(c.work, "ca.pem"), ca, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	return b
 }
 

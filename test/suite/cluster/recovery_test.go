@@ -19,6 +19,7 @@ var rehearsals = []scenario{
 	{"etcd is restored from an older backup", restoreEtcd},
 	{"a volume is detached and one deleted behind Kubernetes", changeBehind},
 	{"volumes are given to another project", transfer},
+	{"volumes move to another cloud by backups", moveToAnotherCloud},
 	{"one command answers each situation", answerSituations},
 }
 
@@ -132,6 +133,12 @@ func (c *cluster) in(namespace string) *cluster {
 // fill makes a claim of each kind in each zone, and writes bytes to each.
 func (r *recovery) fill(t *testing.T) {
 	t.Helper()
+	r.fillIn(t, zones...)
+}
+
+// fillIn is fill with a zone for each team.
+func (r *recovery) fillIn(t *testing.T, zones ...string) {
+	t.Helper()
 	r.data = nil
 	for i, namespace := range teams {
 		zone := zones[i]
@@ -242,6 +249,12 @@ func (r *recovery) putRight(t *testing.T, before stock) {
 	if err := r.etcd(ctx, "lose"); err != nil {
 		t.Errorf("the cluster does not start again; `make cluster-down cluster-up` does that: %v", err)
 	}
+	r.deleteInCinder(ctx, t, before)
+}
+
+// deleteInCinder deletes every volume, snapshot and backup that was not there before. No server may use them.
+func (r *recovery) deleteInCinder(ctx context.Context, t *testing.T, before stock) {
+	t.Helper()
 	script := fmt.Sprintf(`set -u; export OS_CLOUD=lab-demo-admin
 for server in %[2]s; do for volume in $(openstack server volume list $server -f value -c 'Volume ID' | grep -vxF -e none %[3]s); do
   openstack volume set --state in-use $volume; openstack server remove volume $server $volume; done; done

@@ -34,7 +34,7 @@ die() {
 # shellcheck disable=SC2034
 MARK=CLUSTER_BED_PROCESS
 # shellcheck disable=SC2034
-PACKAGES=(busybox-static containerd runc containernetworking-plugins iproute2 jq openssl procps mount util-linux e2fsprogs xfsprogs)
+PACKAGES=(busybox-static containerd runc containernetworking-plugins iproute2 jq openssl procps mount util-linux e2fsprogs xfsprogs libfaketime)
 
 # One script at a time works on a cluster. Daemons must not inherit the lock.
 lock_cluster() {

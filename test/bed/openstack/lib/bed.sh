@@ -37,7 +37,9 @@ remember_settings() {
     now=$(for name in CINDER_AZS NOVA_AZS BED_ATTACH PORT_OFFSET BED_ADDRESS; do
         echo "$name=${!name}"
     done
-        [ "$BED_BACKEND" = file ] || echo "BED_BACKEND=$BED_BACKEND") # beds that are older than this setting have files
+        # A bed that is older than these settings has their defaults.
+        [ "$BED_BACKEND" = file ] || echo "BED_BACKEND=$BED_BACKEND"
+        [ "$BED_BACKUPS" = "$STATE/backups" ] || echo "BED_BACKUPS=$BED_BACKUPS")
     if [ -s "$STATE/settings" ] && [ "$now" != "$(cat "$STATE/settings")" ]; then
         die "$BED was first started with other settings; run down.sh --wipe first
 first start: $(paste -sd' ' "$STATE/settings")

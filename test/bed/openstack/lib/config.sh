@@ -268,7 +268,7 @@ cinder_backups() {
             ;;
         *)
             echo "backup_driver = cinder.backup.drivers.posix.PosixBackupDriver"
-            echo "backup_posix_path = $STATE/backups"
+            echo "backup_posix_path = $BED_BACKUPS"
             echo "backup_file_size = 52428800"
             echo "backup_compression_algorithm = zstd"
             ;;
