@@ -77,7 +77,7 @@ func keystoneBehind(t *testing.T, c *cluster) func() error {
 	}
 	c.stopService(t, "keystone")
 	keystone := exec.Command(args[0], args[1:]...)
-	keystone.Env = append(env, "LD_PRELOAD="+fakeTime, "FAKETIME=-25h", "FAKETIME_DONT_FAKE_MONOTONIC=1")
+	keystone.Env = append(env, "LD_PRELOAD="+fakeTime, "FAKETIME=-25h")
 	keystone.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := keystone.Start(); err != nil {
 		t.Fatal(err)
