@@ -65,8 +65,13 @@ report_stopped() {
     done
 }
 
-ours() { # prints the pid of every process of this bed
-    local environ
+# A program that sets its title may write over its environment: Nova 34 does. So the sessions of the pid files count too.
+ours() { # prints the pid of every process of this bed, once or more
+    local environ file
+    for file in "$RUN"/*.pid; do
+        alive "$(basename "$file" .pid)" || continue
+        ps -o pid= -s "$(cut -d' ' -f1 "$file")" | tr -d ' '
+    done
     for environ in /proc/[0-9]*/environ; do
         if { tr '\0' '\n' < "$environ"; } 2> /dev/null | grep -qxF "$MARK=$BED"; then
             environ=${environ%/environ}
