@@ -62,7 +62,7 @@ var (
 		{What: "--v", At: "args", Is: "--v=$(LOG_LEVEL)"},
 		{What: "mount of the socket", At: "volumeMounts[socket].mountPath", Is: "/csi"},
 		{What: "request cpu", At: "resources.requests.cpu", Is: "10m"},
-		{What: "request memory", At: "resources.requests.memory", Is: "50Mi"},
+		{What: "request memory", Deviation: "sidecars"},
 		{What: "readOnlyRootFilesystem", At: "securityContext.readOnlyRootFilesystem", Is: true},
 		{What: "terminationMessagePolicy", At: "terminationMessagePolicy", Is: "FallbackToLogsOnError"},
 	}
