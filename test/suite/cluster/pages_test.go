@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -65,12 +66,18 @@ func (p *pages) write(t *testing.T, name, text string) {
 	}
 }
 
-// follow runs the blocks of commands. Images come from this machine instead of a registry, and the cluster has the snapshot CRDs.
+var assignment = regexp.MustCompile(`^[a-z]+=`)
+
+// follow runs the blocks of commands. Images come from this machine instead of a registry, and the cluster has the snapshot CRDs. A line that
+// sets a variable runs together with the next one.
 func (p *pages) follow(t *testing.T, text string) {
 	t.Helper()
 	for _, block := range readme.Fenced(text, "sh") {
+		variables := ""
 		for _, line := range strings.Split(strings.TrimSpace(block), "\n") {
 			switch {
+			case assignment.MatchString(line):
+				variables += line + "\n"
 			case strings.HasPrefix(line, "make ") || strings.HasPrefix(line, "skopeo ") || strings.Contains(line, "https://"):
 			case strings.Contains(line, "generator doctor "):
 				// The Secret is missing at that step, so doctor ends with 1.
@@ -81,7 +88,7 @@ func (p *pages) follow(t *testing.T, text string) {
 			case strings.Contains(line, "application credential create"):
 				p.credential(t, p.run(t, "bash", "-c", line+" -f json"))
 			default:
-				t.Logf("%s\n%s", line, p.run(t, "bash", "-o", "pipefail", "-c", line))
+				t.Logf("%s\n%s", line, p.run(t, "bash", "-e", "-o", "pipefail", "-c", variables+line))
 			}
 			if strings.Contains(line, "generator generate ") {
 				p.images(t)
