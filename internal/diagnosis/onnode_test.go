@@ -48,7 +48,7 @@ func nodeWorld() diagnosistest.Replay {
 		"GET /apis/storage.k8s.io/v1/csinodes/n1":                 ok("%s", csiNode),
 		"GET /api/v1/nodes/n1":                                    ok(`{"metadata": {"name": "n1"}, "status": {"conditions": [{"type": "Ready", "status": "True"}], "volumesInUse": ["kubernetes.io/csi/%s^%s"]}}`, upstreamDriver, id(1)),
 		"GET /api/v1/pods?limit=500":                              ok(`{"items": [%s, %s]}`, pod("app", "data", "True"), pod("waits", "stuck", "False")),
-		"GET /apis/storage.k8s.io/v1/csidrivers?labelSelector=app.kubernetes.io%2Fname%3Dcinder-csi&limit=500":                                                   ok(`{"items": []}`),
+		"GET /apis/storage.k8s.io/v1/csidrivers?labelSelector=app.kubernetes.io%2Fname%3Dcinder-csi&limit=500":                                                   ok(`{"items": [{"metadata": {"name": "%s"}}]}`, upstreamDriver),
 		"GET /api/v1/pods?fieldSelector=spec.nodeName%3Dn1&labelSelector=app.kubernetes.io%2Fcomponent%3Dnode%2Capp.kubernetes.io%2Fname%3Dcinder-csi&limit=500": ok(`{"items": [%s]}`, plugin),
 		"GET /api/v1/persistentvolumes/pv-stuck":                   ok("%s", pv("stuck", id(2), "u2")),
 		"GET /api/v1/namespaces/shop/persistentvolumeclaims/stuck": ok("%s", claim("stuck", "u2")),

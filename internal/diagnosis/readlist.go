@@ -63,7 +63,9 @@ func ReadList(ctx context.Context, from Sources) (ListFacts, error) {
 	f.Drivers = []string{cluster.UpstreamName}
 	drivers := cluster.Selector{Labels: "app.kubernetes.io/name=cinder-csi"}
 	for _, d := range selected[storagev1.CSIDriver](ctx, r, "the CSIDrivers", "/apis/storage.k8s.io/v1/csidrivers", drivers) {
-		f.Drivers = append(f.Drivers, d.Name)
+		if d.Name != cluster.UpstreamName { // a bundle on vanilla Kubernetes has that name
+			f.Drivers = append(f.Drivers, d.Name)
+		}
 	}
 	if claims, err := cluster.List[corev1.PersistentVolumeClaim](ctx, from.Cluster, "/api/v1/persistentvolumeclaims"); err == nil {
 		f.Claims = map[string]corev1.PersistentVolumeClaim{}
