@@ -5,11 +5,9 @@ package guests
 import (
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"maps"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -105,26 +103,18 @@ func (n *node) startDriver(t *testing.T) {
 // sh runs a script in the guest, which must succeed, and returns its output.
 func (n *node) sh(t *testing.T, script string) string {
 	t.Helper()
-	out, err := n.run(script)
-	must(t, "in the guest", err)
+	out, err := n.Shell(script)
+	must(t, "run a script", err)
 	return out
 }
 
 // try is sh for messages.
 func (n *node) try(script string) string {
-	out, err := n.run(script)
+	out, err := n.Shell(script)
 	if err != nil {
 		return err.Error()
 	}
 	return out
-}
-
-func (n *node) run(script string) (string, error) {
-	o, err := n.Run(agent.Command{Args: []string{"/busybox/sh", "-ec", script}})
-	if err == nil && o.Code != 0 {
-		err = fmt.Errorf("%s: exit code %d: %s", script, o.Code, o.Output)
-	}
-	return strings.TrimSpace(string(o.Output)), err
 }
 
 // claim is a volume and its paths on a node. Without fsType it is a raw block volume.

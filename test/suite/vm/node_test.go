@@ -131,7 +131,7 @@ func (n *node) ctx(t *testing.T) context.Context {
 // sh runs a script in the guest, which must succeed, and returns its output.
 func (n *node) sh(t *testing.T, script string) string {
 	t.Helper()
-	out, err := n.run(script)
+	out, err := n.Shell(script)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,19 +140,11 @@ func (n *node) sh(t *testing.T, script string) string {
 
 // try is sh for messages.
 func (n *node) try(script string) string {
-	out, err := n.run(script)
+	out, err := n.Shell(script)
 	if err != nil {
 		return err.Error()
 	}
 	return out
-}
-
-func (n *node) run(script string) (string, error) {
-	o, err := n.Run(agent.Command{Args: []string{"/busybox/sh", "-ec", script}})
-	if err == nil && o.Code != 0 {
-		err = fmt.Errorf("in the guest, %s: exit code %d: %s", script, o.Code, o.Output)
-	}
-	return strings.TrimSpace(string(o.Output)), err
 }
 
 // newVolume returns a new volume ID.

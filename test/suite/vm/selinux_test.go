@@ -75,7 +75,7 @@ echo 1 > /sys/fs/selinux/enforce`}, Input: policy})
 
 // asPod runs a script with the label of a pod. The label has no newline: the shell would write it in a second call, which clears the label.
 func (n *node) asPod(script string) error {
-	_, err := n.run("printf %s system_u:system_r:pod_t > /proc/self/attr/current; " + script)
+	_, err := n.Shell("printf %s system_u:system_r:pod_t > /proc/self/attr/current; " + script)
 	return err
 }
 

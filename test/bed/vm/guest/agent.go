@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/rpc"
 	"net/rpc/jsonrpc"
+	"strings"
 	"time"
 
 	"github.com/cinder-csi/cinder-csi/test/bed/vm/agent"
@@ -50,6 +51,15 @@ func (a *Agent) call(method string, args, result any) error {
 // Run runs a program in the guest.
 func (a *Agent) Run(c agent.Command) (o agent.Outcome, err error) {
 	return o, a.call("Run", c, &o)
+}
+
+// Shell runs a script in the guest, and returns what it printed. A script that fails is an error with its output.
+func (a *Agent) Shell(script string) (string, error) {
+	o, err := a.Run(agent.Command{Args: []string{"/busybox/sh", "-ec", script}})
+	if err == nil && o.Code != 0 {
+		err = fmt.Errorf("in the guest, %s: exit code %d: %s", script, o.Code, o.Output)
+	}
+	return strings.TrimSpace(string(o.Output)), err
 }
 
 // Start starts a program in the guest and returns its process ID.
