@@ -58,7 +58,7 @@ var (
 
 	credentialAdvice = []string{
 		"correct the Secret with clouds.yaml; the driver reads it again without a restart: " + page("rotate-credentials.md"),
-		"if the credentials are right, a clock may be wrong; this compares the clocks: " + page("troubleshoot.md#a-clock-is-wrong"), cloudDoctor,
+		"if the credentials are right, a clock may be wrong: " + page("troubleshoot.md#a-clock-is-wrong") + ". This checks the login and compares the clocks:", cloudDoctor,
 	}
 	caAdvice = []string{
 		"the driver does not trust the certificate of the cloud. Put the CA of the cloud into its place; no pod restarts: " + page("rotate-credentials.md") + "#the-ca-changed", cloudDoctor,

@@ -89,6 +89,11 @@ func keystoneBehind(t *testing.T, c *cluster) func() error {
 		return err
 	}
 	t.Cleanup(func() { _ = end() })
+	url := strings.TrimSpace(c.run(t, "openstack", "--os-cloud", "lab-demo", "configuration", "show", "-f", "value", "-c", "auth.auth_url"))
+	eventually(t, patience, "Keystone with the other clock answers", func() error {
+		_, _, err := c.try(t.Context(), "", "curl", "--silent", "--fail", "--insecure", "--output", "/dev/null", url)
+		return err
+	})
 	return end
 }
 
