@@ -14,9 +14,6 @@ func TestTheChartRefusesWhatItDoesNotKnow(t *testing.T) {
 		"a NetworkPolicy that keeps Prometheus from the metrics": {
 			"networkPolicy: {enabled: true, ports: [5000]}\nmonitoring: {kind: PodMonitor}", "networkPolicy.metricsNamespaces is empty",
 		},
-		"an attacher without a feature gate that the chart sets": {
-			"images: {controller: {attacher: {tag: v4.9.0}}}", "images.controller.attacher.tag: external-attacher v4.9.0 has no feature gate ReleaseLeaderElectionOnExit",
-		},
 		"a provisioner without a flag that the chart sets": {
 			"images: {controller: {provisioner: {tag: v6.2.1}}}", "images.controller.provisioner.tag: external-provisioner v6.2.1 has no flag --snapshot-orphan-sweep-interval",
 		},

@@ -107,37 +107,21 @@ func (d *decider) warnOfImage(r Result) {
 	}
 }
 
-// releasedSidecar is the tag of a release of a sidecar; other builds may have the flags of a later one.
-var releasedSidecar = regexp.MustCompile(`^v([0-9]+)\.([0-9]+)\.[0-9]+$`)
+// releasedProvisioner is the tag of a release of external-provisioner; other builds may have the flags of a later one.
+var releasedProvisioner = regexp.MustCompile(`^v([0-9]+)\.([0-9]+)\.[0-9]+$`)
 
-// oldestSidecars are the first releases with a flag or a feature gate that every bundle sets.
-var oldestSidecars = []struct {
-	name         string
-	major, minor int
-	lacks        string
-}{
-	{"provisioner", 6, 3, "flag --snapshot-orphan-sweep-interval"},
-	{"attacher", 4, 10, releaseGate},
-	{"resizer", 2, 0, releaseGate},
-	{"snapshotter", 8, 4, releaseGate},
-}
-
-const releaseGate = "feature gate ReleaseLeaderElectionOnExit"
-
-// checkSidecars refuses earlier releases, because an unknown flag or feature gate ends a program at once.
-func (d *decider) checkSidecars(r Result) {
-	for _, s := range oldestSidecars {
-		name, tag, digest := SplitImage(r.Image(r.Controller, s.name).Value)
-		m := releasedSidecar.FindStringSubmatch(tag)
-		if m == nil || digest != "" || !strings.HasSuffix(name, "/csi-"+s.name) {
-			continue
-		}
-		major, errMajor := strconv.Atoi(m[1])
-		minor, errMinor := strconv.Atoi(m[2])
-		if errMajor == nil && errMinor == nil && (major < s.major || major == s.major && minor < s.minor) {
-			d.problem("spec.images.%s.tag: external-%s %s has no %s, which the bundle sets, and ends at once; name v%d.%d.0 or later, or leave the tag out",
-				s.name, s.name, tag, s.lacks, s.major, s.minor)
-		}
+// checkProvisioner refuses a release without a flag that every bundle sets, because an unknown flag ends a program at once.
+func (d *decider) checkProvisioner(r Result) {
+	name, tag, digest := SplitImage(r.Image(r.Controller, "provisioner").Value)
+	m := releasedProvisioner.FindStringSubmatch(tag)
+	if m == nil || digest != "" || !strings.HasSuffix(name, "/csi-provisioner") {
+		return
+	}
+	major, errMajor := strconv.Atoi(m[1])
+	minor, errMinor := strconv.Atoi(m[2])
+	if errMajor == nil && errMinor == nil && (major < 6 || major == 6 && minor < 3) {
+		d.problem("spec.images.provisioner.tag: external-provisioner %s has no flag --snapshot-orphan-sweep-interval, which the bundle sets, and ends at once; "+
+			"name v6.3.0 or later, or leave the tag out", tag)
 	}
 }
 

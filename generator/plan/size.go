@@ -45,7 +45,7 @@ func (d *decider) memory() Decision[map[string]string] {
 	}
 	return Decision[map[string]string]{
 		Value: maps.Clone(s.Memory), Source: source,
-		Reason: d.bySize(fmt.Sprintf("measured: a tenth less was resident at rest with %d volumes", s.Volumes)),
+		Reason: d.bySize(fmt.Sprintf("measured: the sidecars had about a tenth less at rest with %d volumes", s.Volumes)),
 	}
 }
 

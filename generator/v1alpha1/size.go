@@ -1,12 +1,12 @@
 package v1alpha1
 
-// ClusterSize is a size of cluster, and what the pods of the controller get for it. Volumes and Nodes are what was measured: with so many of
-// them the settings keep the budgets of docs/explanation/scale.md.
+// ClusterSize is a size of cluster, and what the pods of the controller get for it. Volumes and Nodes are those of the clusters
+// that docs/explanation/scale.md measures.
 type ClusterSize struct {
 	Name           string
 	Volumes, Nodes int
-	// Memory are the memory requests by container: what the busier replica had resident at rest, and about a tenth more. Containers that were
-	// not measured are not here.
+	// Memory are the memory requests by container. A sidecar has what the busier replica had resident at rest, and about a tenth more. The driver
+	// has more than at rest, because a burst takes half as much again. Containers that were not measured are not here.
 	Memory map[string]string
 	// Attacher are the settings of external-attacher.
 	Attacher AttacherSettings

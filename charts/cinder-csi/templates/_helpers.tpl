@@ -12,15 +12,9 @@
 {{- if and $v.monitoring.platform (eq $v.target "vanilla") }}{{ fail "monitoring.platform needs OpenShift: target standalone or hypershift" }}{{ end -}}
 {{- if and $v.nodeLifecycle.startupTaint (eq $v.target "hypershift") }}{{ fail "nodeLifecycle.startupTaint: on hypershift the controller has no token for the cluster of the nodes" }}{{ end -}}
 {{- if has $v.driver.name (list "cinder-csi" "cinder-csi-backup") }}{{ fail (printf "driver.name %s would give objects of the whole cluster the names of those of cinder.csi.openstack.org: choose another name, such as %s.example.com" $v.driver.name $v.driver.name) }}{{ end -}}
-{{- range list
-  (list "provisioner" "6.3.0" "flag --snapshot-orphan-sweep-interval")
-  (list "attacher" "4.10.0" "feature gate ReleaseLeaderElectionOnExit")
-  (list "resizer" "2.0.0" "feature gate ReleaseLeaderElectionOnExit")
-  (list "snapshotter" "8.4.0" "feature gate ReleaseLeaderElectionOnExit") -}}
-{{- $sidecar := first . -}}
-{{- $image := get $v.images.controller $sidecar -}}
-{{- if and (not $image.digest) (hasSuffix (print "/csi-" $sidecar) (print "/" $image.repository)) (regexMatch "^v[0-9]+\\.[0-9]+\\.[0-9]+$" $image.tag) -}}
-{{- if semverCompare (print "<" (index . 1)) $image.tag }}{{ fail (printf "images.controller.%s.tag: external-%s %s has no %s, which the chart sets, and ends at once: name v%s or later" $sidecar $sidecar $image.tag (index . 2) (index . 1)) }}{{ end -}}
+{{- with $v.images.controller.provisioner -}}
+{{- if and (not .digest) (hasSuffix "/csi-provisioner" (print "/" .repository)) (regexMatch "^v[0-9]+\\.[0-9]+\\.[0-9]+$" .tag) -}}
+{{- if semverCompare "<6.3.0" .tag }}{{ fail (printf "images.controller.provisioner.tag: external-provisioner %s has no flag --snapshot-orphan-sweep-interval, which the chart sets, and ends at once: name v6.3.0 or later" .tag) }}{{ end -}}
 {{- end -}}
 {{- end -}}
 {{- include "cinder-csi.kubernetesGates" . -}}
