@@ -1,7 +1,9 @@
 package verify_test
 
 import (
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -54,6 +56,39 @@ func TestTheSidecarsHaveAsManyWorkers(t *testing.T) {
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("%s %s: workers of the sidecars (-want +got):\n%s", target, format, diff)
+			}
+		}
+	}
+}
+
+// Each row of the table reaches the containers in both forms, under the resources of the configuration.
+func TestTheSizeDecidesMemoryAndTheAttacher(t *testing.T) {
+	for _, size := range v1alpha1.ClusterSizes {
+		spec := v1alpha1.Spec{Size: size.Name}
+		spec.Planes.Controller.Resources = map[string]v1alpha1.Resources{"resizer": {Requests: map[string]string{"memory": "300Mi"}}}
+		want := maps.Clone(size.Memory)
+		want["resizer"] = "300Mi"
+		for _, target := range targets {
+			r := decide(t, spec, clouds["topology on"], target)
+			for _, format := range []v1alpha1.Format{v1alpha1.Kustomize, v1alpha1.Helm} {
+				objects := build(t, r, format)
+				_, pod := controllerPod(t, objects)
+				got := map[string]string{}
+				for _, c := range pod.Spec.Containers {
+					if want[c.Name] != "" {
+						got[c.Name] = c.Resources.Requests.Memory().String()
+					}
+				}
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("%s %s %s: memory (-want +got):\n%s", size.Name, target, format, diff)
+				}
+				for flag, value := range map[string]string{
+					"--kube-api-qps=": strconv.Itoa(size.Attacher.QPS), "--kube-api-burst=": strconv.Itoa(size.Attacher.Burst), "--reconcile-sync=": size.Attacher.ReconcileSync,
+				} {
+					if got := flagOf(t, objects, "attacher", flag); got != flag+value {
+						t.Errorf("%s %s %s: want %s of the attacher, got %s", size.Name, target, format, flag+value, got)
+					}
+				}
 			}
 		}
 	}
