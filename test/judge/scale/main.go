@@ -17,10 +17,15 @@ import (
 func main() {
 	root := flag.String("root", ".", "the root of the repository")
 	flag.Parse()
-	runs, err := read(filepath.Join(*root, "test/judge/scale/runs"))
+	dir := filepath.Join(*root, "test/judge/scale")
+	runs, err := read(filepath.Join(dir, "runs"))
+	var earlier []record.Run
+	if err == nil {
+		earlier, err = read(filepath.Join(dir, "earlier"))
+	}
 	for name := range tables {
 		if err == nil {
-			err = page.Fill(filepath.Join(*root, name), made(name, runs))
+			err = page.Fill(filepath.Join(*root, name), made(name, runs, earlier))
 		}
 	}
 	if err != nil {
@@ -35,8 +40,8 @@ var tables = map[string]map[string]func([]record.Run) string{
 	"docs/reference/sizing.md":  {"sizes": sizes, "settings": settings},
 }
 
-// made are the tables of a page.
-func made(name string, runs []record.Run) map[string]string {
+// made are the tables of a page. Only that of how far two runs agree is also made of the earlier runs.
+func made(name string, runs, earlier []record.Run) map[string]string {
 	all := map[string]string{}
 	for table, of := range tables[name] {
 		if table == "comparison" || table == "runs" {
@@ -44,6 +49,9 @@ func made(name string, runs []record.Run) map[string]string {
 		} else {
 			all[table] = of(ours(runs))
 		}
+	}
+	if name == "docs/explanation/scale.md" {
+		all["agreement"] = agreement(ours(runs), earlier)
 	}
 	return all
 }

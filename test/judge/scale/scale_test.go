@@ -19,12 +19,16 @@ func TestTheTablesOfThePagesAreThoseOfTheRecords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	earlier, err := read("earlier")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name := range tables {
 		text, err := os.ReadFile(filepath.Join("../../..", name))
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, err := page.With(string(text), made(name, runs))
+		want, err := page.With(string(text), made(name, runs, earlier))
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
