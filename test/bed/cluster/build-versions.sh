@@ -1,9 +1,12 @@
 #!/usr/bin/env bash
-# Builds the kube-apiserver of other Kubernetes versions into DIRECTORY/VERSION/, each with the Go of its time, from the Go module proxy. A program
-# that is there stays: `go build` of a version takes 5 to 15 minutes of processor time.
+# Builds programs of other Kubernetes versions into DIRECTORY/VERSION/, each with the Go of its time, from the Go module proxy. A program that is
+# there stays: `go build` of a version takes 5 to 15 minutes of processor time.
+#
+#   PROGRAMS     which, separated by spaces; default kube-apiserver
 set -euo pipefail
 directory=${1:?usage: build-versions.sh DIRECTORY [VERSION...]}
 shift
+read -ra programs <<<"${PROGRAMS:-kube-apiserver}"
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=test/bed/cluster/lib/version-flags.sh
 source "$here/lib/version-flags.sh"
@@ -16,8 +19,11 @@ fi
 # build VERSION: a module whose only requirement is Kubernetes gets the versions of that release. The replacements of its go.mod name directories
 # of its repository, which the proxy does not serve: the same code is published as modules v0.MINOR.PATCH.
 build() {
-	local version=$1 target=$directory/$1/kube-apiserver source scratch
-	[ ! -x "$target" ] || return 0
+	local version=$1 program source scratch missing=()
+	for program in "${programs[@]}"; do
+		[ -x "$directory/$version/$program" ] || missing+=("k8s.io/kubernetes/cmd/$program")
+	done
+	[ ${#missing[@]} != 0 ] || return 0
 	source=$(cd "${TMPDIR:-/tmp}" && go mod download -json "k8s.io/kubernetes@$version" | sed -n 's/^\t"Dir": "\(.*\)",$/\1/p')
 	scratch=$(mktemp -d)
 	{
@@ -32,8 +38,8 @@ build() {
 		GOTOOLCHAIN=go$(cat "$source/.go-version")
 		export GOTOOLCHAIN
 		# providerless: Kubernetes before 1.31 without the clouds that it had within. The checksum database lacks their module.
-		go build -p "${BUILD_PARALLEL:-1}" -tags providerless -trimpath -ldflags "$(version_flags "$version")" -o "$target.new" k8s.io/kubernetes/cmd/kube-apiserver
-		mv "$target.new" "$target"
+		go build -p "${BUILD_PARALLEL:-1}" -tags providerless -trimpath -ldflags "$(version_flags "$version")" -o "$scratch/bin/" "${missing[@]}"
+		mv "$scratch"/bin/* "$directory/$version/"
 	)
 	rm -rf "$scratch"
 }

@@ -3,7 +3,7 @@
 # containerd and kubelet with everything at its usual path. When one of them ends, so does the node; kubelet alone starts again, as with systemd. When
 # this ends, the kernel ends the rest.
 set -euo pipefail
-bed=$1 bin=$2 name=$3 server=$4 metadata=$5 address=$6 gateway=$7
+bed=$1 bin=$2 kubelet=$3 name=$4 server=$5 metadata=$6 address=$7 gateway=$8
 node=$bed/nodes/$name
 hostname "$name"
 
@@ -74,7 +74,7 @@ until ctr version >/dev/null 2>&1; do sleep 0.1; done
 # kubelet looks for its loop devices in /sys/block, where the server's disks hide them: it alone sees this machine's instead.
 run kubelet bash -c 'while :; do "$@"; echo "kubelet has ended and starts again"; sleep 0.5; done' bash \
 	unshare --mount --propagation unchanged bash -c 'umount /sys/block && exec "$@"' bash \
-	"$bin/kubelet" --config="$node/kubelet.yaml" --kubeconfig="$bed/$name.kubeconfig" --hostname-override="$name" --node-ip="$address" --v=2
+	"$kubelet" --config="$node/kubelet.yaml" --kubeconfig="$bed/$name.kubeconfig" --hostname-override="$name" --node-ip="$address" --v=2
 wait -n
 echo "a process of $name has ended; so does the node" >&2
 exit 1

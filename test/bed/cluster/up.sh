@@ -4,6 +4,7 @@
 #   CLUSTER_BED      directory; default ${TMPDIR:-/tmp}/cluster-bed
 #   OPENSTACK_BED    directory of the OpenStack bed; default ${TMPDIR:-/tmp}/openstack-bed
 #   CLUSTER_CACHE    ~/.cache/cluster-bed: keeps the programs
+#   CLUSTER_KUBERNETES  another version of Kubernetes, such as v1.32.13; CLUSTER_KUBELET: another one of kubelet. The cluster keeps them until down.sh
 set -euo pipefail
 # shellcheck source=lib/cluster.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/cluster.sh"
@@ -21,6 +22,16 @@ check_cgroups() {
 	[ "$(stat -f -c %T /sys/fs/cgroup)" != cgroup2fs ] || die "this machine has cgroup version 2; the nodes are made for version 1"
 }
 
+# The programs of other versions are beside those of the pinned one. Scripts that start them again later find the versions in the bed.
+choose_versions() {
+	local versions
+	[ -e "$BED/kubernetes" ] || echo "${CLUSTER_KUBERNETES:-}" >"$BED/kubernetes"
+	[ -e "$BED/kubelet" ] || echo "${CLUSTER_KUBELET:-${CLUSTER_KUBERNETES:-}}" >"$BED/kubelet"
+	read -rd '' -a versions < <(cat "$BED/kubernetes" "$BED/kubelet") || true
+	[ ${#versions[@]} = 0 ] ||
+		PROGRAMS="kube-apiserver kube-controller-manager kube-scheduler kubelet" nice -n 10 "$HERE/build-versions.sh" "$CLUSTER_CACHE/versions" "${versions[@]}"
+}
+
 start_openstack() {
 	BED_NODES_PER_AZ=2 "$HERE/../openstack/up.sh" 9>&-
 }
@@ -35,6 +46,7 @@ main() {
 	start_openstack
 	say "building the programs, the first time for half an hour"
 	nice -n 10 "$HERE/build.sh" "$BIN"
+	choose_versions
 	[ -s "$BED/sysctls" ] || sysctl "${SYSCTLS[@]}" >"$BED/sysctls"
 	make_pki
 	say "the control plane"

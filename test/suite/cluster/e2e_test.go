@@ -54,11 +54,14 @@ spec:
   driver: {capacity: true}
   nodeLifecycle: {startupTaint: true, drainHook: true}
   snapshots: {backup: enabled}
-  attributesClasses:
+` + attributesClasses + `  images:
+    registry: mirror.invalid
+`
+
+// attributesClasses needs Kubernetes 1.34.
+const attributesClasses = `  attributesClasses:
     team-a: {metadata: {team: a}}
     to-fast: {type: fast, policy: on-demand}
-  images:
-    registry: mirror.invalid
 `
 
 // TestEndToEnd installs one bundle and tries one scenario after the other: `make test-e2e`.

@@ -3,9 +3,12 @@
 package cluster
 
 import (
+	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -32,11 +35,35 @@ spec:
 func (c *cluster) generate(t *testing.T, format, distribution string) *bundle {
 	t.Helper()
 	dir := filepath.Join(c.work, "bundle-"+format)
-	if err := os.WriteFile(filepath.Join(c.work, "distribution.yaml"), []byte(distribution), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(c.work, "distribution.yaml"), []byte(c.ofItsVersion(t, distribution)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	c.run(t, "cinder-csi-generator", "generate", "--os-cloud", "lab-appcred", "--config", "distribution.yaml", "--target", "vanilla", "--format", format, "--output-dir", dir)
 	return c.bundleIn(t, dir)
+}
+
+// ofItsVersion is a configuration for the Kubernetes of the cluster: make cluster-up takes older ones, too.
+func (c *cluster) ofItsVersion(t *testing.T, distribution string) string {
+	t.Helper()
+	var version struct{ Major, Minor string }
+	if err := json.Unmarshal([]byte(c.kubectl(t, "get", "--raw=/version")), &version); err != nil {
+		t.Fatal(err)
+	}
+	minor, err := strconv.Atoi(version.Minor)
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := fmt.Sprintf("  kubernetesVersion: %q\n", version.Major+"."+version.Minor)
+	switch newest := "  kubernetesVersion: \"1.37\"\n"; {
+	case strings.Contains(distribution, newest):
+		distribution = strings.Replace(distribution, newest, line, 1)
+	case minor < 32: // the default
+		distribution = strings.Replace(distribution, "spec:\n", "spec:\n"+line, 1)
+	}
+	if minor < 34 {
+		distribution = strings.Replace(distribution, attributesClasses, "", 1)
+	}
+	return distribution
 }
 
 // bundleIn is the bundle in a directory, with what its README's commands need beside it.

@@ -55,3 +55,10 @@ in_node() { # NODE COMMAND...
 	shift
 	nsenter --target "$pid" --mount --uts --ipc --net --cgroup --pid -- "$@"
 }
+
+# The path of a program of Kubernetes, in the version that the cluster was started with.
+kubernetes() { # PROGRAM
+	local version
+	version=$(cat "$BED/$([ "$1" = kubelet ] && echo kubelet || echo kubernetes)" 2>/dev/null || true)
+	if [ -n "$version" ]; then echo "$CLUSTER_CACHE/versions/$version/$1"; else echo "$BIN/$1"; fi
+}

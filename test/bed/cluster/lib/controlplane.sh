@@ -19,7 +19,7 @@ audit_policy() {
 start_apiserver() {
 	ip address replace "$API/32" dev lo
 	audit_policy >"$BED/audit-policy.json"
-	start kube-apiserver "$BIN/kube-apiserver" --etcd-servers="$ETCD" \
+	start kube-apiserver "$(kubernetes kube-apiserver)" --etcd-servers="$ETCD" \
 		--bind-address="$API" --advertise-address="$API" --secure-port=443 --service-cluster-ip-range="$SERVICES" --endpoint-reconciler-type=none \
 		--tls-cert-file="$PKI/apiserver.crt" --tls-private-key-file="$PKI/apiserver.key" --client-ca-file="$PKI/ca.crt" \
 		--kubelet-client-certificate="$PKI/admin.crt" --kubelet-client-key="$PKI/admin.key" --kubelet-certificate-authority="$PKI/ca.crt" \
@@ -38,12 +38,12 @@ start_control_plane() {
 	start_apiserver
 	wait_for 300 kube-apiserver kubectl get --raw=/readyz
 	config=$BED/controller-manager.kubeconfig
-	start kube-controller-manager "$BIN/kube-controller-manager" --kubeconfig="$config" --authentication-kubeconfig="$config" \
+	start kube-controller-manager "$(kubernetes kube-controller-manager)" --kubeconfig="$config" --authentication-kubeconfig="$config" \
 		--authorization-kubeconfig="$config" --bind-address=127.0.0.1 --leader-elect=false --use-service-account-credentials \
 		--service-account-private-key-file="$PKI/service-accounts.key" --root-ca-file="$PKI/ca.crt" \
 		--cluster-signing-cert-file="$PKI/ca.crt" --cluster-signing-key-file="$PKI/ca.key"
 	config=$BED/scheduler.kubeconfig
-	start kube-scheduler "$BIN/kube-scheduler" --kubeconfig="$config" --authentication-kubeconfig="$config" \
+	start kube-scheduler "$(kubernetes kube-scheduler)" --kubeconfig="$config" --authentication-kubeconfig="$config" \
 		--authorization-kubeconfig="$config" --bind-address=127.0.0.1 --leader-elect=false
 	wait_for 180 kube-controller-manager kubectl get serviceaccount default
 }

@@ -117,7 +117,7 @@ start_node() { # NODE
 	kubelet_config "$1" >"$directory/kubelet.yaml"
 	start "$1" "$HERE/in-cgroups.sh" "cluster-bed/$1" \
 		unshare --mount --uts --ipc --net --cgroup --pid --fork --kill-child --mount-proc \
-		"$HERE/node.sh" "$BED" "$BIN" "$1" "$OPENSTACK/servers/by-name/$1" "$metadata/$1" "$address" "$NODE_NETWORK.1"
+		"$HERE/node.sh" "$BED" "$BIN" "$(kubernetes kubelet)" "$1" "$OPENSTACK/servers/by-name/$1" "$metadata/$1" "$address" "$NODE_NETWORK.1"
 	wait_for 60 "$1" node_pid "$1"
 	pid=$(node_pid "$1")
 	ip link add "cb-$1" type veth peer name eth0 netns "$pid"
