@@ -57,7 +57,7 @@ func newOwner(t *testing.T) *owner {
 }
 
 // restricted gives a cloud seen with a new application credential that has those access rules and goes with the test. The access rules stay, as
-// objects of the user: Keystone makes a credential without a rule that is deleted at that moment, and tests of another package may make theirs then.
+// objects of the user. Tests of another package may make a credential at that moment, and Keystone makes it without a rule that is just deleted.
 func (o *owner) restricted(t *testing.T, rules []AccessRule) *Cloud {
 	t.Helper()
 	var made struct {

@@ -85,7 +85,7 @@ test-vm-ci: vm-parts ## the part of test-vm that CI runs: virtio and SCSI disks,
 	$(VM_TEST) -run '^Test(AVirtioDisk|ASCSIDisk|AnotherVolume)'
 
 ##@ Prove it on a real OpenStack (make openstack-up)
-.PHONY: test-openstack test-parity test-openstack-driver test-cloud test-cloud-guests test-openstack-restarts test-openstack-partial test-openstack-tls
+.PHONY: test-openstack test-parity test-openstack-driver test-openstack-options test-cloud test-cloud-guests test-openstack-restarts test-openstack-partial test-openstack-tls
 
 BED_TEST := go test -count 1 -timeout 30m -v
 
@@ -114,6 +114,19 @@ test-cloud-guests: build ## the life of volumes in guests that Nova's libvirt dr
 	status=0; OPENSTACK_BED="$(CLOUD_BED)" go test -json -count 1 -tags openstack -timeout 2h -run '$(OPENSTACK_TESTS)' ./test/suite/guests | \
 	  tee "$(CLOUD_BED)/log/test-guests.json" | go run ./test/judge/clouds -bed "$(CLOUD_BED)" || status=$$?; \
 	go run ./test/judge/clouds -page docs/reference/compatibility.md; exit $$status
+
+# Settings of clouds that differ from the defaults, all in one cloud.
+test-openstack-options: export BED_TLS := 1
+test-openstack-options: export BED_PAGE_SIZE := 100
+test-openstack-options: export BED_GATEWAY_TIMEOUT := 30s
+test-openstack-options: export BED_GATEWAY_RATE := 20
+test-openstack-options: export BED_FILTERS := $(CURDIR)/test/bed/openstack/few-filters.json
+test-openstack-options: export NOVA_CROSS_AZ_ATTACH := false
+test-openstack-options: export BED_NODES_PER_AZ := 2
+test-openstack-options: build tools ## as test-openstack-driver, on a cloud behind haproxy with 30 s timeouts and a rate limit, with short pages and few filters, without cross_az_attach; starts it, so none may be up
+	$(MAKE) openstack-up
+	SSL_CERT_FILE='$(OPENSTACK_BED)/state/tls/ca.pem' \
+	  go run ./test/kit/gate -- -count 1 -tags openstack -timeout 1h -run '$(OPENSTACK_TESTS)' ./test/suite/openstack ./driver/openstack
 
 test-openstack-restarts: build ## volumes' lives while the real cloud's services restart; disturbs whoever else uses it
 	$(MAKE) openstack-up
@@ -180,10 +193,18 @@ test-scale: build ## as root: real control plane, sidecars and driver, hollow no
 	done; go run ./test/judge/scale && exit $$status
 
 ##@ Prove it on a real cluster (make cluster-up)
-.PHONY: test-cluster test-pairs test-several-clouds test-e2e test-e2e-upstream test-external-storage test-recovery test-alerts-cluster
+.PHONY: test-cluster test-cluster-version test-pairs test-several-clouds test-e2e test-e2e-upstream test-external-storage test-recovery test-alerts-cluster
 
 test-cluster: build tools image ## a bundle in that cluster, by Kustomize and by Helm: volumes live, move, grow and go, nothing is left
 	go run ./test/kit/gate -- -count 1 -tags cluster -timeout 30m -run "TestBundle|TestThePages" ./test/suite/cluster
+
+# What is tried on a cluster of another version: the life of a bundle, the pages, and ten scenarios.
+VERSION_SCENARIOS = a claim waits|a StatefulSet|raw block|ReadWriteOncePod|is cloned|respects|drained node start|kubelet is killed|loses its power|start-up taint
+test-cluster-version: build tools image ## as test-cluster, with ten scenarios of test-e2e, for a cluster of another version (make cluster-up KUBERNETES=v1.32.13); keeps the record and writes the table
+	status=0; { go test -json -count 1 -tags cluster -timeout 1h -run 'TestBundle|TestThePages' ./test/suite/cluster; \
+	  go test -json -count 1 -tags cluster -timeout 1h -run '^TestEndToEnd$$/($(or $(SCENARIO),$(VERSION_SCENARIOS)))' ./test/suite/cluster; } | \
+	  go run ./test/judge/versions -cluster "$${CLUSTER_BED:-$${TMPDIR:-/tmp}/cluster-bed}" -pinned "$$(cd test/bed/cluster/programs && go list -m -f '{{.Version}}' k8s.io/kubernetes)" || status=$$?; \
+	go run ./test/judge/versions; exit $$status
 
 test-pairs: build tools crds image image-generator test-monitoring-tools ## a bundle for each row of a matrix of switches, every pair of them, with Prometheus and enforced NetworkPolicies in that cluster; prints the matrix (ROWS=1-4)
 	test/bed/cluster/build-pairs.sh "$${CLUSTER_CACHE:-$$HOME/.cache/cluster-bed}/bin"

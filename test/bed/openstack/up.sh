@@ -19,6 +19,8 @@
 #   BED_TLS (0)      1: Keystone, Nova and Cinder behind TLS with a private CA; may change on a running bed
 #   BED_API_WORKERS (2)           BED_DEBUG (false)
 #   BED_PAGE_SIZE    1000: the longest list in an answer of Cinder and Nova
+#   BED_GATEWAY_TIMEOUT, BED_GATEWAY_RATE   10m, 0: with BED_TLS=1, the timeouts of haproxy, and how many requests a second it passes on from one address
+#   BED_FILTERS      Cinder's resource_filters.json: which filters its lists have
 #   BED_CACHE        ~/.cache/openstack-bed: keeps a dump of the empty databases
 #   BED_PATIENCE     1: how many times longer than usual a service may take to answer, on a busy machine
 #   BED_CLOUD        zed: the name of the release; ../clouds/up.sh sets it
@@ -59,6 +61,9 @@ read_settings() {
     setting BED_API_WORKERS 2
     setting BED_DEBUG false
     setting BED_PAGE_SIZE 1000
+    setting BED_GATEWAY_TIMEOUT 10m
+    setting BED_GATEWAY_RATE 0
+    setting BED_FILTERS /etc/cinder/resource_filters.json
     setting BED_CLOUD zed
     setting BED_CACHE "${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/openstack-bed"
 }

@@ -49,7 +49,7 @@ var workloadSituations = []situation{
 	}},
 	{name: "quota", cause: "create.quota", begin: func(t *testing.T, c *cluster) func() error {
 		c.create(t, []claim{{name: "quota", gib: full}}, pod{name: "quota", claim: "quota"})
-		return nil
+		return func() error { return c.deletedPod("quota") } // the scheduler counts it on the node that it has in mind
 	}},
 	{name: "crash", cause: "none", begin: crashingPod},
 	{name: "mount-fails", cause: "mount.error", says: []string{"--namespace cinder-csi-node logs"}, begin: wrongFileSystem},
@@ -67,7 +67,7 @@ var workloadSituations = []situation{
 	{name: "snapshot", cause: "source.not-ready", begin: func(t *testing.T, c *cluster) func() error {
 		c.apply(t, snapshotManifest("never", "no-such-claim", c.snapshotClass(t), c.namespace))
 		c.create(t, []claim{{name: "snapshot", gib: 1, from: "never"}}, pod{name: "snapshot", claim: "snapshot"})
-		return nil
+		return func() error { return c.deletedPod("snapshot") }
 	}},
 	{name: "volume-error", cause: "volume.error", begin: func(t *testing.T, c *cluster) func() error {
 		id := c.unused(t, "volume-error", "node-az1")

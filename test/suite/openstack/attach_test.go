@@ -32,23 +32,33 @@ func serverNamed(t *testing.T, bed, name string) string {
 	return strings.TrimSpace(id)
 }
 
-// twoServers are servers that may share a volume: of one zone, if the bed has two there. A cloud without cross_az_attach refuses others.
-func twoServers(t *testing.T, bed string) (one, two string) {
+// secondZone is that of a server that may share a volume of the first zone. A cloud without cross_az_attach refuses servers of other zones.
+func secondZone(t *testing.T, bed string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(bed, "bed.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var settings struct {
-		NodesPerZone int `json:"nodes_per_az"`
+		CrossZones *bool `json:"cross_az_attach"` // a bed of before has no such key
 	}
 	if err := json.Unmarshal(text, &settings); err != nil {
 		t.Fatal(err)
 	}
-	if settings.NodesPerZone > 1 {
-		return serverNamed(t, bed, "node-az1"), serverNamed(t, bed, "node-az1-2")
+	if settings.CrossZones != nil && !*settings.CrossZones {
+		return zonesOfBed[0]
 	}
-	return serverNamed(t, bed, "node-az1"), serverNamed(t, bed, "node-az2")
+	return zonesOfBed[1]
+}
+
+// twoServers are servers of the bed that may share a volume.
+func twoServers(t *testing.T, bed string) (one, two string) {
+	t.Helper()
+	name := "node-az2"
+	if secondZone(t, bed) == zonesOfBed[0] {
+		name = "node-az1-2"
+	}
+	return serverNamed(t, bed, "node-az1"), serverNamed(t, bed, name)
 }
 
 // records calls Cinder's attachments API as the user of the driver's project.

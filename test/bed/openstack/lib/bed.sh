@@ -62,7 +62,7 @@ remember_start() {
         echo "$now"
         echo "BED_NODES_PER_AZ=$BED_NODES_PER_AZ"
         echo "BED_TLS=$BED_TLS"
-        echo "BED_PAGE_SIZE=$BED_PAGE_SIZE"
+        for name in BED_PAGE_SIZE BED_GATEWAY_TIMEOUT BED_GATEWAY_RATE BED_FILTERS; do echo "$name=${!name}"; done
     } > "$RUN/settings"
 }
 

@@ -223,7 +223,7 @@ transport_url = $(message_url)
 rpc_response_timeout = 60
 auth_strategy = keystone
 api_paste_config = /etc/cinder/api-paste.ini
-resource_query_filters_file = /etc/cinder/resource_filters.json
+resource_query_filters_file = $BED_FILTERS
 osapi_volume_listen = $BED_ADDRESS
 osapi_volume_listen_port = $CINDER_PORT
 osapi_volume_workers = $BED_API_WORKERS
@@ -306,6 +306,7 @@ bed_json() {
  "nova_azs": "$NOVA_AZS", "cinder_azs": "$CINDER_AZS",
  "tls": $BED_TLS, "tls_offset": $TLS_OFFSET, "ca": "$TLS/ca.pem",
  "nodes_per_az": $BED_NODES_PER_AZ, "max_disks": $NOVA_MAX_VOLUMES,
+ "cross_az_attach": $NOVA_CROSS_AZ_ATTACH,
  "cloud": "$BED_CLOUD", "debian": "$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)",
  "backend": "$BED_BACKEND", "compute": "$BED_ATTACH",
  "packages": {$(dpkg-query -W -f '"${Package}": "${Version}"\n' keystone cinder-api nova-api | paste -sd,)}}

@@ -30,8 +30,8 @@ global
 defaults
     mode http
     timeout connect 10s
-    timeout client 10m
-    timeout server 10m
+    timeout client $BED_GATEWAY_TIMEOUT
+    timeout server $BED_GATEWAY_TIMEOUT
     timeout http-keep-alive 60s
 EOT
     local name port
@@ -41,11 +41,21 @@ EOT
 frontend $name
     bind $BED_ADDRESS:$((${!port} + TLS_OFFSET)) ssl crt $TLS/server.pem ssl-min-ver TLSv1.2
     http-request set-header X-Forwarded-Proto https
+$(gateway_rate)
     default_backend $name
 backend $name
     server bed $BED_ADDRESS:${!port}
 EOT
     done
+}
+
+# Clouds put a limit before their APIs: more requests a second from one address get 429.
+gateway_rate() {
+    [ "$BED_GATEWAY_RATE" = 0 ] || cat <<EOT
+    stick-table type ip size 1k expire 10s store http_req_rate(1s)
+    http-request track-sc0 src
+    http-request return status 429 hdr Retry-After 1 if { sc_http_req_rate(0) gt $BED_GATEWAY_RATE }
+EOT
 }
 
 # -W: SIGUSR2 makes it read the certificate again.
