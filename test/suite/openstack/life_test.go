@@ -49,7 +49,7 @@ func (x *tenant) wantOn(t *testing.T, at server, volume string, want []byte) {
 func TestAWholeLifeLeavesNothing(t *testing.T) {
 	began := time.Now()
 	stage := func(what string) { t.Logf("%5.1f s: %s", time.Since(began).Seconds(), what) }
-	x := newTenant(t, bed(t), zonesOfBed...)
+	x := newTenant(t, bed(t), zonesOfBed[0], secondZone(t, bed(t)))
 	one, two := x.servers[0], x.servers[1]
 	empty := func() {
 		t.Helper()
