@@ -110,3 +110,19 @@ func TestEachTableShowsItsFigures(t *testing.T) {
 		t.Errorf("want %s, got\n%s", want, got)
 	}
 }
+
+func TestARunFailsWhereABudgetDoes(t *testing.T) {
+	for _, tt := range []struct {
+		budget       record.Budget
+		kept, failed bool
+	}{
+		{record.Budget{Limit: 10, Measured: 10}, true, false},
+		{record.Budget{Limit: 10, Measured: 11}, false, true},
+		{record.Budget{Limit: 10, Fails: 40, Measured: 11}, false, false},
+		{record.Budget{Limit: 10, Fails: 40, Measured: 41}, false, true},
+	} {
+		if kept, failed := tt.budget.Kept(), tt.budget.Failed(); kept != tt.kept || failed != tt.failed {
+			t.Errorf("%+v: kept %v, failed %v", tt.budget, kept, failed)
+		}
+	}
+}

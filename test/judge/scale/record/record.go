@@ -69,12 +69,17 @@ type Tenant struct {
 	Max    float64 `json:"max"`
 }
 
-// Budget is a promise with what was measured.
+// Budget is a promise with what was measured. A run fails above Fails, or above Limit if that is 0. They differ where the rest of Kubernetes
+// does not let the promise be kept. The page then says so, and the run tells when it gets worse.
 type Budget struct {
 	Promise  string  `json:"promise"`
 	Limit    float64 `json:"limit"`
+	Fails    float64 `json:"fails,omitempty"`
 	Measured float64 `json:"measured"`
 }
 
 // Kept reports whether the promise was kept.
 func (b Budget) Kept() bool { return b.Measured <= b.Limit }
+
+// Failed reports whether the run fails.
+func (b Budget) Failed() bool { return b.Measured > max(b.Limit, b.Fails) }
