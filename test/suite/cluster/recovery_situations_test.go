@@ -102,6 +102,9 @@ func answerSituations(t *testing.T, c *cluster) {
 			}
 		}
 	}
+	for _, namespace := range namespaces { // a report that is complete has all pods, and one node has just come back
+		r.kubectl(t, "wait", "pods", "--all", "--namespace="+namespace, "--for=condition=Ready", atMost)
+	}
 	r.began = time.Now()
 	r.reportSafely(t)
 	r.kubectl(t, "delete", "pods", "--all", "--namespace=shop", atMost)
