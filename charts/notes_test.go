@@ -23,7 +23,7 @@ func notes(t *testing.T, values string) string {
 
 func TestNotesSayWhatIsMissing(t *testing.T) {
 	const (
-		secret    = "kubectl create secret generic cinder-csi-credentials -n cinder-csi --from-file=clouds.yaml=clouds.yaml"
+		secret    = "kubectl create secret generic cinder-csi-credentials -n cinder-csi --from-file=clouds.yaml=driver-clouds.yaml"
 		clusterID = `clusterID is still "kubernetes".`
 		ca        = "cloudConf.controller does not name the certificates of caBundle."
 		crds      = "kubectl get crd volumesnapshots.snapshot.storage.k8s.io"

@@ -57,7 +57,7 @@ var errorRules = []errorRule{
 	{400, "", "Specified volume size", volume.OutOfRange}, // the type's provisioning:min_vol_size or max_vol_size
 	{400, "extend volume", "", volume.Busy},               // its status, or somebody extended it: the driver checked the size before
 	{400, "", "", volume.InvalidArgument},
-	{401, "", "", volume.Unauthenticated},               // with a fresh token it means a missing right: see answerError
+	{401, "", "", volume.Unauthenticated},               // with a fresh token it is an access rule or a clock: see answerError
 	{403, "attach volume", "maximum", volume.Exhausted}, // Nova's TooManyDiskDevices
 	{403, "", "Quota exceeded", volume.Exhausted},
 	{403, "", "", volume.PermissionDenied},
@@ -189,9 +189,10 @@ func answerError(r request, answer gophercloud.ErrUnexpectedResponseCode, freshT
 		kind = volume.Unavailable
 	}
 	if answer.Actual == http.StatusUnauthorized && freshToken {
-		// Keystone has just accepted the credentials. Its middleware answers 401 where the access rules of an application
-		// credential do not allow the request.
-		kind, text = volume.PermissionDenied, "the credentials are valid but do not allow this request; if they have access rules, add: "+missingRule(r.call).String()
+		// Keystone has just accepted the credentials. Its middleware answers 401 where the access rules of an application credential do not
+		// allow the request. It gives the same answer where the clock of the service says that the token has expired.
+		kind, text = volume.PermissionDenied, fmt.Sprintf("it refuses a token that Keystone has just issued. Either the application credential lacks the access rule %s, "+
+			"or a clock of the cloud is wrong; cinder-csi-generator doctor says which", missingRule(r.call))
 	}
 	if text == "" {
 		text = http.StatusText(answer.Actual)

@@ -210,7 +210,7 @@ func TestTheReadmeSaysWhatAPersonNeeds(t *testing.T) {
 	readme := string(render(t, r, bundle.Options{})["README.md"])
 	for _, want := range []string{
 		"https://keystone.example:5000/v3",
-		`kubectl create secret generic cloud --namespace clusters-prod --from-file='it'\''s.yaml'=clouds.yaml`,
+		`kubectl create secret generic cloud --namespace clusters-prod --from-file='it'\''s.yaml'=driver-clouds.yaml`,
 		"`service-network-admin-kubeconfig`", "`pull-secret`", "snapshot-controller", `a\|b`,
 		"DIR=.\nCHART=/path/to/checkout/charts/cinder-csi\n", "set it to your path", "helm upgrade --install cinder-csi $CHART --namespace cinder-csi -f $DIR/guest/values.yaml",
 		"## Remove", "helm uninstall cinder-csi --namespace clusters-prod\n", "kubectl delete csidriver cinder-csi.io\n", "kubectl delete -f $DIR/guest/namespace.yaml\n",
@@ -223,6 +223,27 @@ func TestTheReadmeSaysWhatAPersonNeeds(t *testing.T) {
 	}
 	if guest, management := strings.Index(readme, "$DIR/guest/values.yaml"), strings.Index(readme, "$DIR/management/values.yaml"); guest > management {
 		t.Errorf("the guest's rights must be applied before what uses them")
+	}
+}
+
+// The clouds.yaml of a person has a password, and the entries of other clouds.
+func TestTheReadmeHasACredentialMadeForTheDriver(t *testing.T) {
+	r := result(t, v1alpha1.Vanilla, v1alpha1.Kustomize, v1alpha1.Spec{})
+	r.Cloud.Region = "no: #1" // text of others
+	readme := string(render(t, r, bundle.Options{})["README.md"])
+	for _, want := range []string{
+		"    openstack --os-cloud mycloud application credential create cinder-csi --role member --access-rules rules.json -f yaml -c id -c secret\n",
+		"    clouds:\n      openstack:\n        auth_type: v3applicationcredential\n        auth:\n          auth_url: https://keystone.example:5000/v3\n",
+		"        region_name: \"no: #1\"\n",
+		"--from-file=clouds.yaml=driver-clouds.yaml\n",
+		"generate --check --output-dir $DIR --os-cloud mycloud\n",
+	} {
+		if !strings.Contains(readme, want) {
+			t.Errorf("want %q in:\n%s", want, readme)
+		}
+	}
+	if strings.Contains(readme, "yaml=clouds.yaml") || strings.Contains(readme, "--os-cloud openstack") {
+		t.Errorf("the README asks for the clouds.yaml of a person:\n%s", readme)
 	}
 }
 

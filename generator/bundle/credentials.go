@@ -18,7 +18,8 @@ func (w *text) credentials(r plan.Result) {
 		w.requested(r)
 		return
 	}
-	w.line("A `clouds.yaml` with an entry `%s`, best with an application credential of its own. It is never part of this directory.\n", c.Cloud)
+	w.applicationCredential(r)
+	w.line("Create the Secret from it:\n")
 	w.line("```sh")
 	if r.Target == v1alpha1.HostedControlPlane {
 		w.line("# in the management cluster")
@@ -30,19 +31,40 @@ func (w *text) credentials(r plan.Result) {
 	if key := r.CAKey.Value; key != "" {
 		ca = " --from-file=" + shell.Word(key) + "=ca.pem"
 	}
-	w.line("kubectl create secret generic %s --namespace %s --from-file=%s=clouds.yaml%s", shell.Word(c.SecretName), shell.Word(ns), shell.Word(c.Key), ca)
+	w.line("kubectl create secret generic %s --namespace %s --from-file=%s=driver-clouds.yaml%s", shell.Word(c.SecretName), shell.Word(ns), shell.Word(c.Key), ca)
 	w.line("```")
 	w.ownCA(r)
+}
+
+// applicationCredential says how to make the file with the credentials. The clouds.yaml of a person has a password, and often more than one cloud.
+func (w *text) applicationCredential(r plan.Result) {
+	w.line("The driver has a file of its own, `driver-clouds.yaml`, with an application credential that allows its requests and nothing else. Do not take your own")
+	w.line("`clouds.yaml`: it has your password. Keep the new file outside of this directory and of what you commit.\n")
+	w.line("Create the application credential as a member of the project. `mycloud` is the entry in your own `clouds.yaml`. The secret is shown this once:\n")
+	w.line("    cinder-csi-driver access-rules > rules.json")
+	w.line("    openstack --os-cloud mycloud application credential create cinder-csi --role member --access-rules rules.json -f yaml -c id -c secret\n")
+	w.line("%s has these rules too. Put the ID and the secret into `driver-clouds.yaml`, which nobody else may read (`chmod 600`):\n", docs(r, "The page about access rules", "docs/reference/access-rules.md"))
+	w.line("    clouds:")
+	w.line("      %s:", yamlWord(r.Credentials.Value.Cloud))
+	w.line("        auth_type: v3applicationcredential")
+	w.line("        auth:")
+	w.line("          auth_url: %s", yamlWord(r.Cloud.AuthURL))
+	w.line("          application_credential_id: ...")
+	w.line("          application_credential_secret: ...")
+	if r.Cloud.Region != "" {
+		w.line("        region_name: %s", yamlWord(r.Cloud.Region))
+	}
+	w.line("")
 }
 
 // ownCA says what a cloud with a private CA needs, unless the configuration has it.
 func (w *text) ownCA(r plan.Result) {
 	switch {
 	case r.CAKey.Value != "":
-		w.line("\nThe file `ca.pem` has the certificates of the CA of OpenStack. A `cacert` in `clouds.yaml` does not count: it is a path of your machine.")
+		w.line("\nThe file `ca.pem` has the certificates of the CA of OpenStack. A `cacert` in `driver-clouds.yaml` does not count: it is a path of your machine.")
 	case r.CASource.Value.ConfigMap == "":
 		w.line("\nIf a private CA has signed the certificates of OpenStack, add `--from-file=cacert=ca.pem` with the certificates of that CA. Without them")
-		w.line("the driver cannot log in. A `cacert` in `clouds.yaml` does not count: it is a path of your machine.")
+		w.line("the driver cannot log in. A `cacert` in `driver-clouds.yaml` does not count: it is a path of your machine.")
 	}
 }
 

@@ -220,7 +220,12 @@ func (w *text) apply(r plan.Result, planes []*plane) {
 	w.line("```\n")
 	w.line("`cinder-csi-generator validate $DIR` checks every object without a cluster. In a pipeline, this tells (exit code 2) when the cloud no longer")
 	w.line("gives these files; with `--config`, also when the configuration no longer does:\n")
-	w.line("    cinder-csi-generator generate --check --output-dir $DIR --%s", map[bool]string{true: "simulated", false: "os-cloud openstack"}[r.Simulated])
+	if r.Simulated {
+		w.line("    cinder-csi-generator generate --check --output-dir $DIR --simulated")
+		return
+	}
+	w.line("    cinder-csi-generator generate --check --output-dir $DIR --os-cloud mycloud\n")
+	w.line("`mycloud` is an entry for this project in the `clouds.yaml` of the pipeline or your own, not the driver's. A credential that only reads is enough.")
 }
 
 // docs names a page of the documentation. It is a link if the configuration says where a copy of the repository is.

@@ -9,6 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+	"github.com/cinder-csi/cinder-csi/internal/printable"
 )
 
 // keyOrder is the order in which Kubernetes' API reference documents the keys that the generator writes. Keys of maps that people
@@ -140,4 +141,13 @@ func quotedText(s string) *yaml.Node {
 		n.Style = yaml.LiteralStyle
 	}
 	return n
+}
+
+// yamlWord is a text in YAML that a person copies.
+func yamlWord(s string) string {
+	word, err := yaml.Marshal(quotedText(printable.Line(s)))
+	if err != nil {
+		panic(err) // a string can always be written
+	}
+	return strings.TrimSpace(string(word))
 }

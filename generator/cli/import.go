@@ -43,7 +43,7 @@ ConfigMaps of the plugin. The zones of existing volumes are kept, or import refu
 --inventory it maps compute zones to volume zones.
 
 Credentials are never printed. Of a Secret only the names are read. --clouds-yaml converts those of a cloud.conf to a new file with mode 0600.`,
-		Example: "  cinder-csi-generator import --kubeconfig ~/.kube/config --os-cloud mycloud cloud.conf --clouds-yaml clouds.yaml > distribution.yaml\n" +
+		Example: "  cinder-csi-generator import --kubeconfig ~/.kube/config --os-cloud mycloud cloud.conf --clouds-yaml driver-clouds.yaml > distribution.yaml\n" +
 			"  helm get values cinder-csi --namespace kube-system > values.yaml\n  cinder-csi-generator import values.yaml > distribution.yaml",
 		RunE: func(cmd *cobra.Command, args []string) error { return run.run(cmd.Context(), w, args) },
 	}

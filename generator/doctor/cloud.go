@@ -31,6 +31,8 @@ type cloudCheck struct {
 	traffic *Traffic
 	inv     v1alpha1.Inventory
 	roots   *x509.CertPool // nil: those of the system
+	// withoutRules: the token that Keystone shows has no access rules.
+	withoutRules bool
 }
 
 // CheckCloud adds the findings about a cloud that an inspection has just read. Traffic watches the connection.

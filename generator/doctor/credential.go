@@ -60,6 +60,7 @@ func (c *cloudCheck) checkCredential(ctx context.Context) {
 		return
 	}
 	t := body.Token
+	c.withoutRules = t.Credential == nil || len(t.Credential.AccessRules) == 0
 	c.report.ok("cloud.login", "user %s is logged in to project %s (%s)", t.User.Name, t.Project.Name, c.cloud.ProjectID())
 	before := len(c.report.Findings)
 	c.checkRoles(t)
@@ -159,7 +160,7 @@ func (c *cloudCheck) checkAccessRules(have []accessRule) {
 		return
 	}
 	c.report.add("cloud.access-rules", Error, fmt.Sprintf("%d access rules are missing: %s", len(missing), strings.Join(missing, "; ")),
-		"Keystone refuses those requests with HTTP 401", "rules of a credential cannot change: create a new one with docs/reference/access-rules.md")
+		"Cinder and Nova refuse those requests with HTTP 401", "rules of a credential cannot change: create a new one with docs/reference/access-rules.md")
 }
 
 // blockStorageNames are the names that Cinder's service_type may have.

@@ -67,8 +67,8 @@ func (c *cloudCheck) listed(id, what string, state v1alpha1.State, reason string
 	if state != v1alpha1.Denied && state != v1alpha1.Unsupported {
 		return c.known(id, what, state, reason)
 	}
-	c.report.add(id, Error, "this credential may not read the "+what+": "+reason, "every member of a project may, and generate writes no bundle without them",
-		"give the user the role reader or member, or add the access rule (docs/reference/access-rules.md)")
+	reason, do := c.refusal(reason, "give the user the role reader or member, or add the access rule (docs/reference/access-rules.md)")
+	c.report.add(id, Error, "this credential may not read the "+what+": "+reason, "every member of a project may, and generate writes no bundle without them", do)
 	return false
 }
 

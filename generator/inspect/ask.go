@@ -128,8 +128,12 @@ func factOf[T any](value T, err error) v1alpha1.Fact[T] {
 	return v1alpha1.Fact[T]{State: state, Reason: reason}
 }
 
-// classify says what a failed question means. 401 counts as denied: the token was renewed just before, and Keystone's middleware
-// answers so for what an application credential's access rules leave out. Reasons hold nothing that differs between two runs.
+// RefusedToken is the reason of a fact for which a service answers 401 to a token that Keystone has just issued. The middleware of the service
+// gives one answer to several causes. It compares the token with its own clock, and the request with the access rules in the token.
+const RefusedToken = "HTTP 401 with a fresh token: an access rule of the application credential is missing, or a clock of the cloud is wrong"
+
+// classify says what a failed question means. 401 counts as denied: the token was renewed just before, so the login is not the cause.
+// Reasons hold nothing that differs between two runs.
 func classify(err error) (v1alpha1.State, string) {
 	if errors.Is(err, cloud.ErrNoService) {
 		return v1alpha1.Unsupported, err.Error()
@@ -140,7 +144,7 @@ func classify(err error) (v1alpha1.State, string) {
 	}
 	switch answer.Actual {
 	case http.StatusUnauthorized:
-		return v1alpha1.Denied, "HTTP 401 with a fresh token: an access rule of the application credential is missing"
+		return v1alpha1.Denied, RefusedToken
 	case http.StatusForbidden:
 		if policy := deniedPolicy.FindStringSubmatch(string(answer.Body)); policy != nil {
 			return v1alpha1.Denied, "policy " + policy[1]

@@ -279,7 +279,7 @@ func TestARefusalOrOutageOfOneQuestionIsItsOwnFactsAlone(t *testing.T) {
 	}{
 		{"policy", http.StatusForbidden, `{"forbidden": {"message": "Policy doesn't allow limits:show to be performed."}}`, v1alpha1.Denied, "policy limits:show"},
 		{"forbidden without a policy", http.StatusForbidden, "no", v1alpha1.Denied, "HTTP 403"},
-		{"an access rule", http.StatusUnauthorized, "", v1alpha1.Denied, "HTTP 401 with a fresh token: an access rule of the application credential is missing"},
+		{"an access rule or a clock", http.StatusUnauthorized, "", v1alpha1.Denied, RefusedToken},
 		{"not there", http.StatusNotFound, "", v1alpha1.Unsupported, "HTTP 404"},
 		{"a microversion too high", http.StatusNotAcceptable, "", v1alpha1.Unsupported, "HTTP 406"},
 		{"an outage", http.StatusServiceUnavailable, `{"computeFault": {"message": "try\nagain"}}`, v1alpha1.Failed, "block-storage: GET " + limits + ": HTTP 503: try again"},

@@ -101,7 +101,7 @@ func (i *Importer) Import(files iter.Seq2[File, error]) (v1alpha1.Distribution, 
 	notes = append(notes, known.tellOtherSecrets()...)
 	notes = append(notes, known.volumes.tell(known.volumeFiles)...)
 	if known.credentials { // once: every key of a credential would repeat it
-		n := Note{File: "all files", Key: "credentials", Why: "import never prints them. Put them into clouds.yaml and create the Secret: " + secretCommand("clouds.yaml")}
+		n := Note{File: "all files", Key: "credentials", Why: "import never prints them. Put them into driver-clouds.yaml and create the Secret: " + secretCommand("driver-clouds.yaml")}
 		if i.CloudsYAML != "" {
 			n.To, n.Why = i.CloudsYAML, "create the Secret: "+secretCommand(i.CloudsYAML)
 		}

@@ -149,7 +149,7 @@ func TestCloudConfBecomesADistributionAndNoSecretIsTold(t *testing.T) {
 	}
 	for _, line := range []string{
 		"file: [Global] password: left out: it is part of the credentials: write it into clouds.yaml (key auth.password)",
-		"all files: credentials: left out: import never prints them. Put them into clouds.yaml and create the Secret: kubectl create secret generic",
+		"all files: credentials: left out: import never prints them. Put them into driver-clouds.yaml and create the Secret: kubectl create secret generic",
 		"file: [Global] cloud: is now spec.credentials.cloud",
 		"file: [Global] ca-file: left out: put the PEM",
 		"file: [BlockStorage] ignore-volume-az: is now spec.topology.mode: existing PersistentVolumes name zones",

@@ -30,7 +30,7 @@ func (e *FactError) Error() string {
 	}
 	if len(e.Rights) > 0 {
 		parts = append(parts, "this credential may not read what every member of a project may, so nothing was decided. Give it the role reader or member, "+
-			"or add the access rule (docs/reference/access-rules.md):\n  "+strings.Join(e.Rights, "\n  "))
+			"or add the access rule (docs/reference/access-rules.md). After HTTP 401, cinder-csi-generator doctor says whether a rule is missing or a clock is wrong:\n  "+strings.Join(e.Rights, "\n  "))
 	}
 	return strings.Join(parts, "\n")
 }

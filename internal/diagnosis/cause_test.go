@@ -87,6 +87,10 @@ var changes = []struct {
 	{"right is missing", "cloud.rights", "policy", func(f *diagnosis.Facts) {
 		provisioning(f, "rpc error: code = PermissionDenied desc = create volume: Cinder answers HTTP 403: policy does not allow this")
 	}},
+	{"an access rule is missing, or a clock is wrong", "cloud.token-refused", "HTTP 401", func(f *diagnosis.Facts) {
+		provisioning(f, "rpc error: code = PermissionDenied desc = create: volume pvc-1: Cinder answers HTTP 401: it refuses a token that Keystone has just issued. "+
+			"Either the application credential lacks the access rule volumev3 POST /v3/*/volumes, or a clock of the cloud is wrong; cinder-csi-generator doctor says which")
+	}},
 	// The text that the driver gave on a real cluster, after a recovery with another cluster ID.
 	{"the driver protects the other cluster", "volume.other-cluster", `mark of cluster "first"`, func(f *diagnosis.Facts) {
 		provisioning(f, `rpc error: code = PermissionDenied desc = attach: volume f6a9fced-b0cd-4300-8430-1a1118541758 carries the mark of cluster "first", `+

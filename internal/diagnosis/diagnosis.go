@@ -72,6 +72,7 @@ var Causes = []Cause{
 	{"driver.no-leader", "a sidecar of the driver has no leader"},
 	{"cloud.credentials", "Keystone refuses the credentials of the driver"},
 	{"cloud.rights", "the credentials of the driver lack a right"},
+	{"cloud.token-refused", "Cinder or Nova refuses the tokens of Keystone: an access rule is missing, or a clock is wrong"},
 	{"cloud.unreachable", "the driver does not reach Keystone, Cinder or Nova"},
 	{"create.quota", "the quota of the project is used up"},
 	{"create.type", "the volume type of the class does not exist, or the project may not use it"},

@@ -19,8 +19,9 @@ type errorCause struct {
 var errorCauses = []errorCause{
 	{"", "Unauthenticated", "", "cloud.credentials", Failed, credentialAdvice},
 	{"", "", "refuses the credentials", "cloud.credentials", Failed, credentialAdvice},
-	{"", "", "Keystone refused a new token", "cloud.credentials", Failed, credentialAdvice},                     // Unavailable after a write: see codesByKind
-	{"", "PermissionDenied", "carries the mark of cluster", "volume.other-cluster", Failed, otherClusterAdvice}, // driver/volume/protection.go
+	{"", "", "Keystone refused a new token", "cloud.credentials", Failed, credentialAdvice},                       // Unavailable after a write: see codesByKind
+	{"", "PermissionDenied", "carries the mark of cluster", "volume.other-cluster", Failed, otherClusterAdvice},   // driver/volume/protection.go
+	{"", "PermissionDenied", "a token that Keystone has just issued", "cloud.token-refused", Failed, tokenAdvice}, // driver/openstack/error.go
 	{"", "PermissionDenied", "", "cloud.rights", Failed, []string{"give the user a role or the access rule that the error names: " + accessRulesPage, cloudDoctor}},
 	{"", "", "unknown authority", "cloud.unreachable", Failed, caAdvice},
 	{"", "", "CA file", "cloud.unreachable", Failed, caAdvice},
@@ -59,6 +60,10 @@ var (
 	credentialAdvice = []string{
 		"correct the Secret with clouds.yaml; the driver reads it again without a restart: " + page("rotate-credentials.md"),
 		"if the credentials are right, a clock may be wrong: " + page("troubleshoot.md#a-clock-is-wrong") + ". This checks the login and compares the clocks:", cloudDoctor,
+	}
+	tokenAdvice = []string{
+		"if the application credential of the driver has access rules, create a new one with the rule that the error names: " + accessRulesPage,
+		"if it has none, or the rule is among them, a clock is wrong: " + page("troubleshoot.md#a-clock-is-wrong") + ". This compares the rules and the clocks:", cloudDoctor,
 	}
 	caAdvice = []string{
 		"the driver does not trust the certificate of the cloud. Put the CA of the cloud into its place; no pod restarts: " + page("rotate-credentials.md") + "#the-ca-changed", cloudDoctor,

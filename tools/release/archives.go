@@ -18,9 +18,14 @@ func (p program) archive(version string) string {
 	return "archives/" + p.name + "-" + version + "-" + p.String() + ".tar.gz"
 }
 
-// examples are the files of this repository that the first commands of README.md and of the tutorial name. The archive of the generator has them
-// under the same paths, so that a user of a release needs no checkout.
-var examples = []string{"examples/distribution/minimal.yaml", "examples/workloads/claim-and-pod.yaml"}
+// examples are the files of this repository that the commands of README.md, of the tutorial and of docs/how-to/review-a-deployment.md name. The last
+// page also needs the pipelines and their credential. The archive of the generator has them under the same paths, so that a user of a release needs no
+// checkout.
+var examples = []string{
+	"examples/distribution/minimal.yaml", "examples/workloads/claim-and-pod.yaml",
+	"examples/gitops/pipelines/drift.sh", "examples/gitops/pipelines/github-actions.yaml", "examples/gitops/pipelines/gitlab-ci.yml",
+	"examples/terraform/application-credentials.tf",
+}
 
 // packArchives writes an archive for each program: the program under its own name, the licences, and its manual pages and completions.
 // Krew takes archives only, and refuses one without a licence.

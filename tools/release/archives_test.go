@@ -63,12 +63,12 @@ func TestTheArchiveOfTheGeneratorHasTheFilesThatTheFirstPagesName(t *testing.T) 
 		t.Fatal(err)
 	}
 	packed := modes(t, content)
-	for _, page := range []string{"../../README.md", "../../docs/tutorial/first-volume.md"} {
+	for _, page := range []string{"../../README.md", "../../docs/tutorial/first-volume.md", "../../docs/how-to/review-a-deployment.md"} {
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)
 		}
-		named := regexp.MustCompile(`(?m)^ *(?:cp|kubectl apply -f) (examples/\S+)`).FindAllSubmatch(text, -1)
+		named := regexp.MustCompile(`(?m)^ *(?:cp|kubectl apply -f) (?:"\$CINDER_CSI/)?(examples/[^\s"]+)`).FindAllSubmatch(text, -1)
 		if len(named) == 0 {
 			t.Errorf("%s names no example in a command", page)
 		}

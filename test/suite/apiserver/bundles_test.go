@@ -35,7 +35,7 @@ func TestBundlesAreAppliedAndRemovedAsTheirReadmeSays(t *testing.T) {
 	// What HyperShift makes before anybody applies a bundle, for both examples.
 	for _, name := range []string{"example", "tenant-a"} {
 		s.run(t, "kubectl", "create", "namespace", "clusters-"+name)
-		s.run(t, "kubectl", "create", "secret", "generic", name+"-cloud-credentials", "--namespace=clusters-"+name, "--from-file=clouds.yaml")
+		s.run(t, "kubectl", "create", "secret", "generic", name+"-cloud-credentials", "--namespace=clusters-"+name, "--from-file=clouds.yaml=driver-clouds.yaml")
 	}
 	s.run(t, "kubectl", "create", "namespace", "openshift-cloud-credential-operator") // OpenShift has it
 	table := []string{fmt.Sprintf("%-44s %8s %8s %8s %8s %8s", "seconds", "objects", "apply", "again", "remove", "re-apply")}
@@ -140,7 +140,7 @@ func (i installation) install(t *testing.T) float64 {
 		return i.follow(t, "The credentials") + i.follow(t, "Apply, and look at what would change")
 	}
 	took := i.follow(t, "Apply, and look at what would change")
-	i.run(t, "kubectl", "create", "secret", "generic", "cinder-csi-credentials", "--namespace=cinder-csi", "--from-file=clouds.yaml")
+	i.run(t, "kubectl", "create", "secret", "generic", "cinder-csi-credentials", "--namespace=cinder-csi", "--from-file=clouds.yaml=driver-clouds.yaml")
 	return took + i.follow(t, "The credentials")
 }
 

@@ -37,7 +37,7 @@ func TestTheDriftCheckWritesItsResultWithItsOwnRights(t *testing.T) {
 	testenv.NeedRoot(t)
 	s := startServer(t)
 	s.run(t, "kubectl", "create", "namespace", "clusters-example")
-	s.run(t, "kubectl", "create", "secret", "generic", "example-cloud-credentials", "--namespace=clusters-example", "--from-file=clouds.yaml")
+	s.run(t, "kubectl", "create", "secret", "generic", "example-cloud-credentials", "--namespace=clusters-example", "--from-file=clouds.yaml=driver-clouds.yaml")
 	s.run(t, "kubectl", "create", "namespace", "openshift-cloud-credential-operator")
 	for n, b := range []struct{ target, format, helm string }{
 		{"vanilla", "kustomize", ""},

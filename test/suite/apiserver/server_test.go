@@ -27,7 +27,7 @@ func startServer(t *testing.T) *server {
 	s.run(t, "kubectl", "create", "-f", filepath.Join(s.Repo, "bin/crds"))
 	s.run(t, "kubectl", "wait", "--for=condition=Established", "customresourcedefinitions", "--all")
 	// Documents name the chart, the programs and the credentials by these paths.
-	s.Write(t, "clouds.yaml", "clouds: {openstack: {auth: {auth_url: http://cloud.example}}}\n")
+	s.Write(t, "driver-clouds.yaml", "clouds: {openstack: {auth: {auth_url: http://cloud.example}}}\n")
 	if err := os.Symlink(filepath.Join(s.Repo, "charts"), s.Path("charts")); err != nil {
 		t.Fatal(err)
 	}

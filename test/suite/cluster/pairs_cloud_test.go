@@ -68,7 +68,7 @@ func (c *cluster) switchTLS(t *testing.T, on bool) {
 
 var cacertLine = regexp.MustCompile(`(?m)^    cacert: .*$`)
 
-// writeFiles writes what the commands of the README name beside clouds.yaml: the CA, and the credential that may only read.
+// writeFiles writes what the commands of the README name beside driver-clouds.yaml: the CA, and the credential that may only read.
 func (p *pairCloud) writeFiles(t *testing.T, c *cluster, s setting) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(c.openstack, "clouds.yaml"))

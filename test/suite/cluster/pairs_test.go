@@ -204,7 +204,7 @@ func (b *pairBundle) installPair(t *testing.T, platform *platform, cloud *pairCl
 	}
 	b.follow(t, "Apply, and look at what would change")
 	if byOperator {
-		args := []string{"create", "secret", "generic", "cinder-csi-credentials", "--namespace=" + b.controller, "--from-file=clouds.yaml"}
+		args := []string{"create", "secret", "generic", "cinder-csi-credentials", "--namespace=" + b.controller, "--from-file=clouds.yaml=driver-clouds.yaml"}
 		if b.setting.tls() { // as OpenShift 4.19 and later do
 			args = append(args, "--from-literal=cacert="+cloud.ca)
 		}

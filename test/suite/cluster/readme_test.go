@@ -85,8 +85,12 @@ func (c *cluster) bundleIn(t *testing.T, dir string) *bundle {
 		t.Fatal(err)
 	}
 	credentials := strings.Replace(string(clouds), "  lab-appcred:", "  openstack:", 1)
-	if err := os.WriteFile(filepath.Join(c.work, "clouds.yaml"), []byte(credentials), 0o600); err != nil {
-		t.Fatal(err)
+	// driver-clouds.yaml is the file of the README. The rotation of the credentials overwrites it, and goes back to clouds.yaml, which is also what the
+	// README of an older version names.
+	for _, name := range []string{"clouds.yaml", "driver-clouds.yaml"} {
+		if err := os.WriteFile(filepath.Join(c.work, name), []byte(credentials), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if ca, err := os.ReadFile(filepath.Join(c.openstack, "state", "tls", "ca.pem")); err == nil {
 		if err := os.WriteFile(filepath.Join(c.work, "ca.pem"), ca, 0o600); err != nil {
