@@ -39,8 +39,17 @@ func TestAReplyIsTheTextThatEncodingJSONWrites(t *testing.T) {
 	var noValues []any
 	values := []any{
 		nil, "", "plain", "<a href=\"x\">&'</a>", "back\\slash", "tab\tnew\nline\x00", "é, 日本, \u2028, \x7f", "not UTF-8: \xff", true, false, 0, -7, 1 << 40, int64(3), 2.5,
-		obj{}, []obj{}, noObjects, []any{}, noValues, []string{"a", "<"}, []string(nil), map[string]string{"b": "<", "a": ""}, map[string]any{"x": obj{{"y", "<"}}},
-		json.RawMessage(`{"raw":1}`), struct {
+		obj{},
+		[]obj{},
+		noObjects,
+		[]any{},
+		noValues,
+		[]string{"a", "<"},
+		[]string(nil),
+		map[string]string{"b": "<", "a": ""},
+		map[string]any{"x": obj{{"y", "<"}}},
+		json.RawMessage(`{"raw":1}`),
+		struct {
 			A string `json:"a"`
 		}{"<"},
 	}
