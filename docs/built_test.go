@@ -11,9 +11,10 @@ import (
 // programsDir is where build puts the programs that pages call.
 var programsDir string
 
-// build builds them once for all tests: to link takes most of the time of these tests. Without cgo and symbols, as they are shipped.
+// build builds them once for all tests: to link takes most of the time of these tests. Without cgo and symbols, as they are shipped. With the flags
+// of `make build`, which then compiles no package a second time.
 var build = sync.OnceValue(func() error {
-	cmd := exec.Command("go", "build", "-ldflags", "-s -w", "-o", programsDir, "../cmd/cinder-csi-generator", "../cmd/openstack-sim")
+	cmd := exec.Command("go", "build", "-trimpath", "-tags", "grpcnotrace", "-ldflags", "-s -w", "-o", programsDir, "../cmd/cinder-csi-generator", "../cmd/openstack-sim")
 	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%w\n%s", err, out)

@@ -21,6 +21,9 @@ func Clean(s string) string {
 		}
 		s = s[:end] + "…"
 	}
+	if !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' }) {
+		return s // nearly every text: printable ASCII
+	}
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r == '\n', r == '\r', r == '\t', r == '\u2028', r == '\u2029':

@@ -1,4 +1,5 @@
 # What proves a promise: a directory of test/suite each. test/README.md says what each proves, docs/contributing/test.md what each needs.
+# GOGC=400 where thousands of small clouds come and go: measured on random histories, it saves an eighth of the processor time.
 
 ##@ Prove it without a cloud
 .PHONY: demo test-errors test-sanity test-histories test-histories-long test-mutants test-partial test-partial-programs test-attack test-node-kills test-node-kills-ci test-soak test-examples test-html
@@ -7,17 +8,19 @@ demo: build ## inspect, generate and verify on a simulated cloud, and the life o
 	go run ./test/suite/demo -bin bin -dir bin/demo
 
 test-errors: ## every fault at every request of every RPC; each reply follows the error table, and nothing is left behind
-	go test ./test/suite/errortable -count 1 -timeout 15m -full
+	GOGC=400 go test ./test/suite/errortable -count 1 -timeout 15m -full
 
-SANITY := cd test/suite/sanity && go test -count 1 -timeout 15m
+# All at once: each waits for most of its time, on a simulated cloud of its own.
+SANITY := sanity-mount sanity-mount-split sanity-block sanity-block-split
 test-sanity: build test-tools ## csi-test's sanity suite on the simulated cloud: file systems and raw block, one process and two (disks need root)
-	$(SANITY)
-	$(SANITY) -split
-	$(SANITY) -access block
-	$(SANITY) -access block -split
+	$(MAKE) -j4 -O $(SANITY)
+
+.PHONY: $(SANITY)
+$(SANITY):
+	cd test/suite/sanity && go test -count 1 -timeout 15m $(if $(findstring block,$@),-access block) $(if $(findstring split,$@),-split)
 
 test-histories: ## no volume is lost: every fault at every request of every RPC, random histories of several replicas; the mutants apply
-	go test ./test/suite/histories -count 1 -timeout 40m -v -full -seeds 150 | grep -v -e '^=== ' -e '^ *--- PASS'
+	GOGC=400 go test ./test/suite/histories -count 1 -timeout 40m -v -full -seeds 150 | grep -v -e '^=== ' -e '^ *--- PASS'
 
 test-histories-long: ## at least a million random operations from seed 1 on (SEEDS=4200, FIRST=1); about 45 minutes on two cores
 	GOGC=400 go test ./test/suite/histories -count 1 -timeout 6h -v -run Random -seed $(or $(FIRST),1) -seeds $(or $(SEEDS),4200) -keep $(or $(TMPDIR),/tmp)
@@ -26,7 +29,7 @@ test-mutants: ## test-histories finds each mutant of the driver (test/suite/hist
 	go test ./test/suite/histories -count 1 -timeout 30m -run '^TestEveryMutant' -mutants -v
 
 test-partial: ## every kind of request fails alone, for as long as an RPC lasts, with 1, 4 and 20 in flight, against the page (three minutes)
-	go test ./test/suite/partial -count 1 -timeout 30m -run TestAFault -full
+	GOGC=400 go test ./test/suite/partial -count 1 -timeout 30m -run TestAFault -full
 
 # PLUGIN is another driver of the same interface, such as upstream's cinder-csi-plugin.
 test-partial-programs: build ## ten of those faults on this driver and on PLUGIN=PATH, as processes in real time; prints both
