@@ -65,7 +65,7 @@ func TestARunIsAddedToTheRecordOfItsCloud(t *testing.T) {
 		}
 	}
 	var printed strings.Builder
-	err := run(bed, runs, "", false, strings.NewReader(output), &printed, time.Date(2026, 2, 3, 0, 0, 0, 0, time.UTC))
+	err := run(bed, runs, "", whole, strings.NewReader(output), &printed, time.Date(2026, 2, 3, 0, 0, 0, 0, time.UTC))
 	if err == nil || !strings.HasPrefix(err.Error(), "2 failed") {
 		t.Errorf("want an error that counts 2 failed tests, got %v", err)
 	}
@@ -105,9 +105,13 @@ func TestFailedTestsThatPassWhenTheyRunAgainHavePassed(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(bed, "bed.json"), []byte(`{"cloud":"epoxy","backend":"file","compute":"loop"}`), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	again := `{"Action":"pass","Package":"x/test/suite/cloudparity","Test":"TestParity/another"}` + "\n" + `{"Action":"pass","Package":"x/test/suite/cloudparity","Test":"TestParity"}`
-	for _, in := range []string{output, again} {
-		if err := run(bed, runs, "", in == again, strings.NewReader(in), &strings.Builder{}, time.Time{}); (err != nil) != (in == output) {
+	repeated := `{"Action":"pass","Package":"x/test/suite/cloudparity","Test":"TestParity/another"}` + "\n" + `{"Action":"pass","Package":"x/test/suite/cloudparity","Test":"TestParity"}`
+	for _, in := range []string{output, repeated} {
+		h := whole
+		if in == repeated {
+			h = again
+		}
+		if err := run(bed, runs, "", h, strings.NewReader(in), &strings.Builder{}, time.Time{}); (err != nil) != (in == output) {
 			t.Fatal(err)
 		}
 	}
@@ -129,7 +133,59 @@ func TestACloudWithoutANameIsRefused(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(bed, "bed.json"), []byte(`{"address":"198.18.0.1"}`), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := run(bed, t.TempDir(), "", false, strings.NewReader(output), &strings.Builder{}, time.Time{}); err == nil || !strings.Contains(err.Error(), "does not say which cloud") {
+	if err := run(bed, t.TempDir(), "", whole, strings.NewReader(output), &strings.Builder{}, time.Time{}); err == nil || !strings.Contains(err.Error(), "does not say which cloud") {
 		t.Errorf("want a refusal, got %v", err)
+	}
+}
+
+func TestTheRestOfAStoppedRunIsAddedToItsRecord(t *testing.T) {
+	bed, runs := t.TempDir(), t.TempDir()
+	for name, text := range map[string]string{
+		filepath.Join(bed, "bed.json"):              `{"cloud":"epoxy","backend":"file","compute":"loop"}`,
+		filepath.Join(runs, "epoxy-file-loop.json"): `{"cloud":"epoxy","backend":"file","compute":"loop","suites":{"cloudparity":{"passed":7,"notRun":4,"seconds":1}}}`,
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	parity := strings.Join(strings.SplitAfter(output, "\n")[:5], "")
+	err := run(bed, runs, "", rest, strings.NewReader(parity), &strings.Builder{}, time.Time{})
+	if err == nil || !strings.HasPrefix(err.Error(), "1 failed") {
+		t.Errorf("want an error that counts 1 failed test, got %v", err)
+	}
+	records, err := readRecords(runs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := records[0].cell("cloudparity"), "8 passed, 1 failed, 1 skipped, 1 not run"; got != want {
+		t.Errorf("want %q, got %q", want, got)
+	}
+	if got := records[0].Suites["cloudparity"].Seconds; got != 6 {
+		t.Errorf("want the seconds of both runs, 6, got %d", got)
+	}
+	err = run(bed, runs, "", rest, strings.NewReader(parity), &strings.Builder{}, time.Time{})
+	if err == nil || !strings.Contains(err.Error(), "some ran twice") {
+		t.Errorf("more tests than were left: want a refusal, got %v", err)
+	}
+}
+
+func TestARunThatSomebodyStoppedIsNoWholeRun(t *testing.T) {
+	bed := t.TempDir()
+	if err := os.WriteFile(filepath.Join(bed, "bed.json"), []byte(`{"cloud":"epoxy","backend":"file","compute":"loop"}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	began := func(test string) string {
+		return `{"Action":"run","Package":"x/test/suite/cloudparity","Test":"` + test + `"}` + "\n"
+	}
+	ended := func(test string) string { return strings.Replace(began(test), "run", "pass", 1) }
+	stopped := began("TestParity") + began("TestParity/one") + ended("TestParity/one") + began("TestParity/two")
+	for in, want := range map[string]string{
+		stopped: "the run was stopped in cloudparity.TestParity/two",
+		stopped + ended("TestParity/two") + ended("TestParity"): "",
+	} {
+		err := run(bed, t.TempDir(), "", whole, strings.NewReader(in), &strings.Builder{}, time.Time{})
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("want %q, got %v", want, err)
+		}
 	}
 }
