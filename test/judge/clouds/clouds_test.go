@@ -48,6 +48,7 @@ const output = `{"Action":"output","Package":"x/test/suite/cloudparity","Test":"
 {"Action":"pass","Package":"x/test/suite/openstack","Test":"TestSanityOfIt","Elapsed":9}
 {"Action":"fail","Package":"x/test/suite/openstack","Test":"TestAnything"}
 {"Action":"output","Package":"x/test/suite/openstack","Test":"TestUpstreamBesideIt","Output":"    s.go:1: failed spec: It works\n"}
+{"Action":"output","Package":"x/test/suite/openstack","Test":"TestUpstreamBesideIt","Output":"    s.go:1: because: it is broken\n"}
 {"Action":"output","Package":"x/test/suite/openstack","Test":"TestUpstreamBesideIt","Output":"    s.go:2: 4 passed, 1 failed, 2 skipped\n"}
 {"Action":"pass","Package":"x/test/suite/openstack","Test":"TestUpstreamBesideIt"}
 {"Action":"skip","Package":"x/test/suite/openstack","Test":"TestPartialFaultsOf"}
@@ -83,7 +84,7 @@ func TestARunIsAddedToTheRecordOfItsCloud(t *testing.T) {
 		"generator":   {Date: "2026-01-01", Passed: 7, NotRun: 2, Seconds: 1},
 		// A run that skips all of a suite takes nothing from its record.
 		"partial faults": {Date: "2026-01-01", Passed: 4, Seconds: 1},
-		theirs:           {Date: "2026-02-03", Passed: 1, Specs: "4 passed, 1 failed, 2 skipped", FailedSpecs: []string{"It works"}},
+		theirs:           {Date: "2026-02-03", Passed: 1, Specs: "4 passed, 1 failed, 2 skipped", FailedSpecs: map[string]string{"It works": "it is broken"}},
 	}
 	if diff := cmp.Diff(want, records[0].Suites); diff != "" {
 		t.Errorf("suites (-want +got):\n%s", diff)
@@ -92,7 +93,7 @@ func TestARunIsAddedToTheRecordOfItsCloud(t *testing.T) {
 	for _, line := range []string{
 		"| Epoxy (Keystone 27.0.0, Cinder 26.0.0, Nova 31.0.0) | file, loop | 1 passed, 1 failed, 1 skipped | 7 passed, 2 not run | not run | 3 passed, 0 failed, 1 skipped; 2 passed, 0 failed, 0 skipped | 4 passed, 1 failed, 2 skipped | not run | 4 passed | 0 passed, 1 failed | no guests |\n",
 		"- epoxy file loop, cloudparity: `TestParity/another` failed\n- epoxy file loop, cloudparity: 1 skipped: no\n" +
-			"- epoxy file loop, upstream's csi-sanity: spec `It works` failed\n- epoxy file loop, driver: `TestAnything` failed\n",
+			"- epoxy file loop, upstream's csi-sanity: 1 specs failed ([names and reasons](../../test/judge/clouds/runs/epoxy-file-loop.json))\n- epoxy file loop, driver: `TestAnything` failed\n",
 	} {
 		if !strings.Contains(got, line) {
 			t.Errorf("want line %q in\n%s", line, got)

@@ -51,8 +51,8 @@ func suiteOf(pkg, test string) string {
 // counts is the last line of csi-sanity and of conformance.
 var counts = regexp.MustCompile(`(\d+) passed, (\d+) failed, (\d+) skipped`)
 
-// failedSpec is a line of csi-sanity about a spec that upstream fails.
-var failedSpec = regexp.MustCompile(`failed spec: (.*)`)
+// failedSpec is a line of csi-sanity about a spec that upstream fails, and the next line, which has the reason.
+var failedSpec = regexp.MustCompile(`failed spec: (.*)(?:\n.*because: (.*))?`)
 
 // judge reads the output of go test -json. It prints the output of each failed test. Tests that began and did not end are unfinished: somebody
 // stopped the run, and nothing else in the output says so.
@@ -103,7 +103,10 @@ func judge(in io.Reader, out io.Writer, date string) (found map[string]Suite, un
 			s.Specs = strings.TrimPrefix(s.Specs+"; "+c[len(c)-1], "; ")
 		}
 		for _, m := range failedSpec.FindAllStringSubmatch(said, -1) {
-			s.FailedSpecs = append(s.FailedSpecs, m[1])
+			if s.FailedSpecs == nil {
+				s.FailedSpecs = map[string]string{}
+			}
+			s.FailedSpecs[m[1]] = m[2]
 		}
 		switch {
 		case e.Action == "skip":

@@ -31,9 +31,9 @@ type Suite struct {
 	Specs   string            `json:"specs,omitempty"`   // counts that the suite printed itself, of its parts
 	Seconds int               `json:"seconds"`
 
-	NotRun      int      `json:"notRun,omitempty"`      // the rest of a run that somebody stopped; written by hand
-	FailedSpecs []string `json:"failedSpecs,omitempty"` // of upstream; they fail no test
-	PassedTests []string `json:"-"`                     // of this run
+	NotRun      int               `json:"notRun,omitempty"`      // the rest of a run that somebody stopped; written by hand
+	FailedSpecs map[string]string `json:"failedSpecs,omitempty"` // of upstream, with their reasons; they fail no test
+	PassedTests []string          `json:"-"`                     // of this run
 }
 
 // Record is a file of the directory runs.

@@ -88,9 +88,12 @@ func judge(specs []ginkgo.SpecReport) outcome {
 	return o
 }
 
-// oneLine is a message of Gomega, which has a paragraph for each part of a comparison.
+// oneLine is a message of Gomega, which has a paragraph for each part of a comparison. Of an error of gRPC it is the description.
 func oneLine(message string) string {
 	words := strings.Join(strings.Fields(message), " ")
+	if _, description, found := strings.Cut(words, " desc = "); found {
+		words = description
+	}
 	const most = 300
 	if len(words) > most {
 		return strings.ToValidUTF8(words[:most], "") + "…"
@@ -149,6 +152,9 @@ func TestAFailedSpecHasItsReasonInOneLine(t *testing.T) {
 	spec.Failure.Message = "Expected\n    <int>: 1\nto equal\n    <int>: 2\n"
 	o := judge([]ginkgo.SpecReport{spec})
 	if got, want := o.why["works"], "Expected <int>: 1 to equal <int>: 2"; got != want {
+		t.Errorf("want %q, got %q", want, got)
+	}
+	if got, want := oneLine("Unexpected error:\n    <*status.Error>: rpc error: code = Internal desc = no room"), "no room"; got != want {
 		t.Errorf("want %q, got %q", want, got)
 	}
 	if long := oneLine(strings.Repeat("ä", 400)); len(long) > 310 || strings.ContainsRune(long, '\uFFFD') {
