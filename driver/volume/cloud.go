@@ -99,7 +99,7 @@ type AttachmentCloud interface {
 	// ShowAttachment reads one attachment. GET /v3/attachments/{id}.
 	ShowAttachment(ctx context.Context, id string) (Attachment, error)
 	// DeleteAttachment deletes one attachment, and Cinder updates the status of the volume. Busy if Nova still uses the attachment: Cinder asks
-	// Nova about attachments that have reached a host (fix of CVE-2023-2088). DELETE /v3/attachments/{id}.
+	// Nova about attachments that have reached a host (fix of CVE-2023-2088). Cinder 17 of Debian 11 does not ask. DELETE /v3/attachments/{id}.
 	DeleteAttachment(ctx context.Context, id string) error
 }
 

@@ -211,7 +211,7 @@ func (s *Sim) createAttachment(c *call) reply {
 }
 
 // deleteAttachment refuses while Nova uses the attachment: then only Nova may delete it (CVE-2023-2088). Cinder does not ask Nova
-// about an attachment that has not reached a host.
+// about an attachment that has not reached a host. Cinder of Victoria never asks Nova.
 func (s *Sim) deleteAttachment(c *call) reply {
 	a, missing := s.oneAttachment(c)
 	if missing != nil {
@@ -220,10 +220,11 @@ func (s *Sim) deleteAttachment(c *call) reply {
 	if a.volume.project != c.token.project.ID && !c.token.admin() {
 		return forbidden("volume:attachment_delete")
 	}
-	if a.status != "reserved" && a.server != "" && c.token.appCred != nil {
+	asksNova := a.status != "reserved" && !c.beforeZed
+	if asksNova && a.server != "" && c.token.appCred != nil {
 		return fault(http.StatusInternalServerError, serverError) // Cinder asks Nova in the name of the user; Keystone gives it no token for that
 	}
-	if v := s.servers[a.server]; v != nil && a.status != "reserved" {
+	if v := s.servers[a.server]; v != nil && asksNova {
 		if b := v.disk(a.volume.id); b != nil && b.attachment == a {
 			return fault(http.StatusConflict, "ConflictNovaUsingAttachment: Detach volume from instance "+a.server+" using the Compute API")
 		}

@@ -48,6 +48,7 @@ const output = `{"Action":"output","Package":"x/test/suite/cloudparity","Test":"
 {"Action":"pass","Package":"x/test/suite/openstack","Test":"TestSanityOfIt","Elapsed":9}
 {"Action":"fail","Package":"x/test/suite/openstack","Test":"TestAnything"}
 {"Action":"output","Package":"x/test/suite/openstack","Test":"TestUpstreamBesideIt","Output":"    s.go:1: failed spec: It works\n"}
+{"Action":"output","Package":"x/test/suite/openstack","Test":"TestUpstreamBesideIt","Output":"    s.go:1: because: it is broken\n"}
 {"Action":"output","Package":"x/test/suite/openstack","Test":"TestUpstreamBesideIt","Output":"    s.go:2: 4 passed, 1 failed, 2 skipped\n"}
 {"Action":"pass","Package":"x/test/suite/openstack","Test":"TestUpstreamBesideIt"}
 {"Action":"skip","Package":"x/test/suite/openstack","Test":"TestPartialFaultsOf"}
@@ -65,7 +66,7 @@ func TestARunIsAddedToTheRecordOfItsCloud(t *testing.T) {
 		}
 	}
 	var printed strings.Builder
-	err := run(bed, runs, "", false, strings.NewReader(output), &printed, time.Date(2026, 2, 3, 0, 0, 0, 0, time.UTC))
+	err := run(bed, runs, "", whole, strings.NewReader(output), &printed, time.Date(2026, 2, 3, 0, 0, 0, 0, time.UTC))
 	if err == nil || !strings.HasPrefix(err.Error(), "2 failed") {
 		t.Errorf("want an error that counts 2 failed tests, got %v", err)
 	}
@@ -83,7 +84,7 @@ func TestARunIsAddedToTheRecordOfItsCloud(t *testing.T) {
 		"generator":   {Date: "2026-01-01", Passed: 7, NotRun: 2, Seconds: 1},
 		// A run that skips all of a suite takes nothing from its record.
 		"partial faults": {Date: "2026-01-01", Passed: 4, Seconds: 1},
-		theirs:           {Date: "2026-02-03", Passed: 1, Specs: "4 passed, 1 failed, 2 skipped", FailedSpecs: []string{"It works"}},
+		theirs:           {Date: "2026-02-03", Passed: 1, Specs: "4 passed, 1 failed, 2 skipped", FailedSpecs: map[string]string{"It works": "it is broken"}},
 	}
 	if diff := cmp.Diff(want, records[0].Suites); diff != "" {
 		t.Errorf("suites (-want +got):\n%s", diff)
@@ -92,7 +93,7 @@ func TestARunIsAddedToTheRecordOfItsCloud(t *testing.T) {
 	for _, line := range []string{
 		"| Epoxy (Keystone 27.0.0, Cinder 26.0.0, Nova 31.0.0) | file, loop | 1 passed, 1 failed, 1 skipped | 7 passed, 2 not run | not run | 3 passed, 0 failed, 1 skipped; 2 passed, 0 failed, 0 skipped | 4 passed, 1 failed, 2 skipped | not run | 4 passed | 0 passed, 1 failed | no guests |\n",
 		"- epoxy file loop, cloudparity: `TestParity/another` failed\n- epoxy file loop, cloudparity: 1 skipped: no\n" +
-			"- epoxy file loop, upstream's csi-sanity: spec `It works` failed\n- epoxy file loop, driver: `TestAnything` failed\n",
+			"- epoxy file loop, upstream's csi-sanity: 1 specs failed ([names and reasons](../../test/judge/clouds/runs/epoxy-file-loop.json))\n- epoxy file loop, driver: `TestAnything` failed\n",
 	} {
 		if !strings.Contains(got, line) {
 			t.Errorf("want line %q in\n%s", line, got)
@@ -105,9 +106,13 @@ func TestFailedTestsThatPassWhenTheyRunAgainHavePassed(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(bed, "bed.json"), []byte(`{"cloud":"epoxy","backend":"file","compute":"loop"}`), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	again := `{"Action":"pass","Package":"x/test/suite/cloudparity","Test":"TestParity/another"}` + "\n" + `{"Action":"pass","Package":"x/test/suite/cloudparity","Test":"TestParity"}`
-	for _, in := range []string{output, again} {
-		if err := run(bed, runs, "", in == again, strings.NewReader(in), &strings.Builder{}, time.Time{}); (err != nil) != (in == output) {
+	repeated := `{"Action":"pass","Package":"x/test/suite/cloudparity","Test":"TestParity/another"}` + "\n" + `{"Action":"pass","Package":"x/test/suite/cloudparity","Test":"TestParity"}`
+	for _, in := range []string{output, repeated} {
+		h := whole
+		if in == repeated {
+			h = again
+		}
+		if err := run(bed, runs, "", h, strings.NewReader(in), &strings.Builder{}, time.Time{}); (err != nil) != (in == output) {
 			t.Fatal(err)
 		}
 	}
@@ -129,7 +134,59 @@ func TestACloudWithoutANameIsRefused(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(bed, "bed.json"), []byte(`{"address":"198.18.0.1"}`), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := run(bed, t.TempDir(), "", false, strings.NewReader(output), &strings.Builder{}, time.Time{}); err == nil || !strings.Contains(err.Error(), "does not say which cloud") {
+	if err := run(bed, t.TempDir(), "", whole, strings.NewReader(output), &strings.Builder{}, time.Time{}); err == nil || !strings.Contains(err.Error(), "does not say which cloud") {
 		t.Errorf("want a refusal, got %v", err)
+	}
+}
+
+func TestTheRestOfAStoppedRunIsAddedToItsRecord(t *testing.T) {
+	bed, runs := t.TempDir(), t.TempDir()
+	for name, text := range map[string]string{
+		filepath.Join(bed, "bed.json"):              `{"cloud":"epoxy","backend":"file","compute":"loop"}`,
+		filepath.Join(runs, "epoxy-file-loop.json"): `{"cloud":"epoxy","backend":"file","compute":"loop","suites":{"cloudparity":{"passed":7,"notRun":4,"seconds":1}}}`,
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	parity := strings.Join(strings.SplitAfter(output, "\n")[:5], "")
+	err := run(bed, runs, "", rest, strings.NewReader(parity), &strings.Builder{}, time.Time{})
+	if err == nil || !strings.HasPrefix(err.Error(), "1 failed") {
+		t.Errorf("want an error that counts 1 failed test, got %v", err)
+	}
+	records, err := readRecords(runs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := records[0].cell("cloudparity"), "8 passed, 1 failed, 1 skipped, 1 not run"; got != want {
+		t.Errorf("want %q, got %q", want, got)
+	}
+	if got := records[0].Suites["cloudparity"].Seconds; got != 6 {
+		t.Errorf("want the seconds of both runs, 6, got %d", got)
+	}
+	err = run(bed, runs, "", rest, strings.NewReader(parity), &strings.Builder{}, time.Time{})
+	if err == nil || !strings.Contains(err.Error(), "some ran twice") {
+		t.Errorf("more tests than were left: want a refusal, got %v", err)
+	}
+}
+
+func TestARunThatSomebodyStoppedIsNoWholeRun(t *testing.T) {
+	bed := t.TempDir()
+	if err := os.WriteFile(filepath.Join(bed, "bed.json"), []byte(`{"cloud":"epoxy","backend":"file","compute":"loop"}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	began := func(test string) string {
+		return `{"Action":"run","Package":"x/test/suite/cloudparity","Test":"` + test + `"}` + "\n"
+	}
+	ended := func(test string) string { return strings.Replace(began(test), "run", "pass", 1) }
+	stopped := began("TestParity") + began("TestParity/one") + ended("TestParity/one") + began("TestParity/two")
+	for in, want := range map[string]string{
+		stopped: "the run was stopped in cloudparity.TestParity/two",
+		stopped + ended("TestParity/two") + ended("TestParity"): "",
+	} {
+		err := run(bed, t.TempDir(), "", whole, strings.NewReader(in), &strings.Builder{}, time.Time{})
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("want %q, got %v", want, err)
+		}
 	}
 }

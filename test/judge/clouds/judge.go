@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -50,12 +51,14 @@ func suiteOf(pkg, test string) string {
 // counts is the last line of csi-sanity and of conformance.
 var counts = regexp.MustCompile(`(\d+) passed, (\d+) failed, (\d+) skipped`)
 
-// failedSpec is a line of csi-sanity about a spec that upstream fails.
-var failedSpec = regexp.MustCompile(`failed spec: (.*)`)
+// failedSpec is a line of csi-sanity about a spec that upstream fails, and the next line, which has the reason.
+var failedSpec = regexp.MustCompile(`failed spec: (.*)(?:\n.*because: (.*))?`)
 
-// judge reads the output of go test -json. It prints the output of each failed test.
-func judge(in io.Reader, out io.Writer, date string) (map[string]Suite, error) {
-	found := map[string]Suite{}
+// judge reads the output of go test -json. It prints the output of each failed test. Tests that began and did not end are unfinished: somebody
+// stopped the run, and nothing else in the output says so.
+func judge(in io.Reader, out io.Writer, date string) (found map[string]Suite, unfinished []string, err error) {
+	found = map[string]Suite{}
+	running := map[string]bool{}
 	output := map[string][]string{}
 	parents := map[string]bool{} // tests with subtests: those count, and not the test around them
 	lines := bufio.NewScanner(in)
@@ -82,7 +85,11 @@ func judge(in io.Reader, out io.Writer, date string) (map[string]Suite, error) {
 		case "output":
 			output[name] = append(output[name], e.Output)
 			continue
+		case "run":
+			running[name] = true
+			continue
 		case "pass", "fail", "skip":
+			delete(running, name)
 		default:
 			continue
 		}
@@ -96,7 +103,10 @@ func judge(in io.Reader, out io.Writer, date string) (map[string]Suite, error) {
 			s.Specs = strings.TrimPrefix(s.Specs+"; "+c[len(c)-1], "; ")
 		}
 		for _, m := range failedSpec.FindAllStringSubmatch(said, -1) {
-			s.FailedSpecs = append(s.FailedSpecs, m[1])
+			if s.FailedSpecs == nil {
+				s.FailedSpecs = map[string]string{}
+			}
+			s.FailedSpecs[m[1]] = m[2]
 		}
 		switch {
 		case e.Action == "skip":
@@ -113,7 +123,7 @@ func judge(in io.Reader, out io.Writer, date string) (map[string]Suite, error) {
 		}
 		found[suite] = s
 	}
-	return found, lines.Err()
+	return found, slices.Sorted(maps.Keys(running)), lines.Err()
 }
 
 func cutLast(s, sep string) (before, after string, found bool) {

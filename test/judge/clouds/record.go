@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -30,9 +31,9 @@ type Suite struct {
 	Specs   string            `json:"specs,omitempty"`   // counts that the suite printed itself, of its parts
 	Seconds int               `json:"seconds"`
 
-	NotRun      int      `json:"notRun,omitempty"`      // the rest of a run that somebody stopped; written by hand
-	FailedSpecs []string `json:"failedSpecs,omitempty"` // of upstream; they fail no test
-	PassedTests []string `json:"-"`                     // of this run
+	NotRun      int               `json:"notRun,omitempty"`      // the rest of a run that somebody stopped; written by hand
+	FailedSpecs map[string]string `json:"failedSpecs,omitempty"` // of upstream, with their reasons; they fail no test
+	PassedTests []string          `json:"-"`                     // of this run
 }
 
 // Record is a file of the directory runs.
@@ -56,6 +57,21 @@ func (s Suite) with(again Suite) Suite {
 	}
 	s.Failed, s.Date = failed, again.Date
 	return s
+}
+
+// and is the outcome of a stopped run and of a later run of tests that it did not reach.
+func (s Suite) and(rest Suite) (Suite, error) {
+	ran := rest.Passed + len(rest.Failed) + len(rest.Skipped)
+	if ran > s.NotRun {
+		return s, fmt.Errorf("%d tests ran, and the record has %d that were not run; so some ran twice", ran, s.NotRun)
+	}
+	s.Date, s.Passed, s.Seconds, s.NotRun = rest.Date, s.Passed+rest.Passed, s.Seconds+rest.Seconds, s.NotRun-ran
+	s.Failed = append(s.Failed, rest.Failed...)
+	if s.Skipped == nil {
+		s.Skipped = map[string]string{}
+	}
+	maps.Copy(s.Skipped, rest.Skipped)
+	return s, nil
 }
 
 func (c Cloud) file() string {

@@ -278,12 +278,15 @@ func TestTheRecordOfAServerThatNoLongerExistsIsClearedAway(t *testing.T) {
 	if got := r.of(t, id); len(got) != 1 {
 		t.Fatalf("records %v", got)
 	}
-	limited := startDriver(t, bed)
-	if err := unpublish(t, limited, id, gone); status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), "volume attachment delete "+record) {
-		t.Errorf("with an application credential: %v", err)
+	deletes := startDriver(t, bed)              // with an application credential
+	if settingsOf(t, bed).Cloud != "victoria" { // its Cinder does not ask Nova before it deletes a record
+		if err := unpublish(t, deletes, id, gone); status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), "volume attachment delete "+record) {
+			t.Errorf("with an application credential: %v", err)
+		}
+		deletes = d
 	}
 	began := time.Now()
-	if err := unpublish(t, d, id, gone); err != nil {
+	if err := unpublish(t, deletes, id, gone); err != nil {
 		t.Fatal(err)
 	}
 	if got := r.of(t, id); len(got) != 0 || time.Since(began) < 10*time.Second {

@@ -25,17 +25,21 @@ import (
 )
 
 // backendOf is where a bed keeps its volumes.
-func backendOf(t *testing.T, bed string) string {
+func backendOf(t *testing.T, bed string) string { return settingsOf(t, bed).Backend }
+
+// settings are the part of bed.json that says which cloud it is.
+type settings struct{ Cloud, Backend string }
+
+func settingsOf(t *testing.T, bed string) (s settings) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(bed, "bed.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var settings struct{ Backend string }
-	if err := json.Unmarshal(text, &settings); err != nil {
+	if err := json.Unmarshal(text, &s); err != nil {
 		t.Fatal(err)
 	}
-	return settings.Backend
+	return s
 }
 
 // object is a volume, a snapshot or a backup in Cinder.

@@ -63,7 +63,7 @@ func TestUpstreamBesideTheDriver(t *testing.T) {
 	}
 	x := newTenant(t, bed, zonesOfBed[0])
 	for _, line := range sanity(t, x, "-upstream", plugin) {
-		if strings.HasPrefix(line, "failed spec: ") || strings.Contains(line, " passed, ") {
+		if strings.HasPrefix(line, "failed spec: ") || strings.HasPrefix(line, "because: ") || strings.Contains(line, " passed, ") {
 			t.Log(line)
 		}
 	}

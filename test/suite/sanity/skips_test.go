@@ -60,18 +60,19 @@ func filters(skips []skip) []string {
 type outcome struct {
 	passed          int
 	failed, skipped []string
+	why             map[string]string // of the failed ones, in one line
 }
 
 // print ends with the counts, which the callers of this suite read.
 func (o outcome) print() {
 	for _, spec := range o.failed {
-		fmt.Printf("failed spec: %s\n", spec)
+		fmt.Printf("failed spec: %s\nbecause: %s\n", spec, o.why[spec])
 	}
 	fmt.Printf("\n%d passed, %d failed, %d skipped\n", o.passed, len(o.failed), len(o.skipped))
 }
 
 func judge(specs []ginkgo.SpecReport) outcome {
-	var o outcome
+	o := outcome{why: map[string]string{}}
 	for _, s := range specs {
 		switch {
 		case s.LeafNodeType != types.NodeTypeIt:
@@ -81,9 +82,23 @@ func judge(specs []ginkgo.SpecReport) outcome {
 			o.skipped = append(o.skipped, s.FullText())
 		default:
 			o.failed = append(o.failed, s.FullText())
+			o.why[s.FullText()] = oneLine(s.Failure.Message)
 		}
 	}
 	return o
+}
+
+// oneLine is a message of Gomega, which has a paragraph for each part of a comparison. Of an error of gRPC it is the description.
+func oneLine(message string) string {
+	words := strings.Join(strings.Fields(message), " ")
+	if _, description, found := strings.Cut(words, " desc = "); found {
+		words = description
+	}
+	const most = 300
+	if len(words) > most {
+		return strings.ToValidUTF8(words[:most], "") + "…"
+	}
+	return words
 }
 
 // compare returns the differences between the skipped specs and the listed ones.
@@ -129,5 +144,20 @@ func TestAMalformedSkipIsRefused(t *testing.T) {
 		if skips, err := readSkips(path, conditions); err == nil {
 			t.Errorf("%q: want an error, got %v", line, skips)
 		}
+	}
+}
+
+func TestAFailedSpecHasItsReasonInOneLine(t *testing.T) {
+	spec := ginkgo.SpecReport{LeafNodeType: types.NodeTypeIt, LeafNodeText: "works", State: types.SpecStateFailed}
+	spec.Failure.Message = "Expected\n    <int>: 1\nto equal\n    <int>: 2\n"
+	o := judge([]ginkgo.SpecReport{spec})
+	if got, want := o.why["works"], "Expected <int>: 1 to equal <int>: 2"; got != want {
+		t.Errorf("want %q, got %q", want, got)
+	}
+	if got, want := oneLine("Unexpected error:\n    <*status.Error>: rpc error: code = Internal desc = no room"), "no room"; got != want {
+		t.Errorf("want %q, got %q", want, got)
+	}
+	if long := oneLine(strings.Repeat("ä", 400)); len(long) > 310 || strings.ContainsRune(long, '\uFFFD') {
+		t.Errorf("want a short line of whole letters, got %q", long)
 	}
 }
