@@ -56,7 +56,8 @@ var cloudDashboard = Dashboard{Name: "cloud", Title: "Cinder CSI requests to Ope
 		{`sum by (code) (rate(cinder_csi_openstack_answers_total{NS}[RATE]))`, "{{code}}"},
 	}},
 	{"Failed requests", "Share of the requests without an answer, or with a status of 400 or above.", "percentunit", []Query{
-		{`sum by (request) (rate(openstack_api_request_errors_total{NS}[RATE])) / sum by (request) (rate(openstack_api_requests_total{NS}[RATE]))`, "{{request}}"},
+		// Prometheus extrapolates: two errors of a new counter can be more than two requests of an older one.
+		{`clamp_max(sum by (request) (rate(openstack_api_request_errors_total{NS}[RATE])) / sum by (request) (rate(openstack_api_requests_total{NS}[RATE])), 1)`, "{{request}}"},
 	}},
 	{"Duration of requests", "95 % of the requests are faster.", "s", []Query{
 		{`histogram_quantile(0.95, sum by (request, le) (rate(openstack_api_request_duration_seconds_bucket{NS}[RATE])))`, "{{request}}"},
