@@ -2,6 +2,8 @@
 // `make test-apiserver-versions`: one for each version of the API server, with what became of each bundle.
 //
 //	go run ./test/judge/versions
+//
+// With -cluster it reads the output of go test -json, and keeps a record of the suites on the whole cluster in that directory.
 package main
 
 import (
@@ -11,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/cinder-csi/cinder-csi/test/judge/page"
 )
@@ -30,10 +33,15 @@ type bundle struct {
 
 func main() {
 	root := flag.String("root", ".", "the root of the repository")
+	bed := flag.String("cluster", "", "the directory of the cluster on which the tests ran whose go test -json is the input")
+	pinned := flag.String("pinned", "", "the version of that cluster, if it was started without another")
 	flag.Parse()
-	runs, err := page.Records[run](filepath.Join(*root, "test/judge/versions/runs")) // the oldest first: every minor version has two digits
-	if err == nil {
-		err = page.Fill(filepath.Join(*root, "docs/reference/compatibility.md"), tables(runs))
+	dir := filepath.Join(*root, "test/judge/versions")
+	var err error
+	if *bed != "" {
+		err = judge(*bed, *pinned, dir)
+	} else {
+		err = fill(*root, dir)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "versions:", err)
@@ -41,7 +49,39 @@ func main() {
 	}
 }
 
-func tables(runs []run) map[string]string { return map[string]string{"versions": table(runs)} }
+func judge(bed, pinned, dir string) error {
+	kubernetes, err := version(bed, "kubernetes", pinned)
+	if err != nil {
+		return err
+	}
+	kubelet, err := version(bed, "kubelet", pinned)
+	if err != nil {
+		return err
+	}
+	passed, failed, err := readCluster(os.Stdin, os.Stdout)
+	if err != nil {
+		return err
+	}
+	return cluster{kubernetes, kubelet, time.Now().Format(time.DateOnly), passed, failed}.record(filepath.Join(dir, "clusters"))
+}
+
+func fill(root, dir string) error {
+	all, err := tables(dir)
+	if err != nil {
+		return err
+	}
+	return page.Fill(filepath.Join(root, "docs/reference/compatibility.md"), all)
+}
+
+// tables are those of the page. The oldest version comes first: every minor version has two digits.
+func tables(dir string) (map[string]string, error) {
+	runs, err := page.Records[run](filepath.Join(dir, "runs"))
+	if err != nil {
+		return nil, err
+	}
+	clusters, err := page.Records[cluster](filepath.Join(dir, "clusters"))
+	return map[string]string{"versions": table(runs), "clusters": clusterTable(clusters)}, err
+}
 
 // table has a line for each bundle and a column for each version. Below it stands why a bundle was refused.
 func table(runs []run) string {

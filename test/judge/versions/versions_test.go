@@ -2,6 +2,8 @@ package main
 
 import (
 	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -14,11 +16,11 @@ func TestTheTableOfThePageIsThatOfTheRecords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	runs, err := page.Records[run]("runs")
+	all, err := tables(".")
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := page.With(string(text), tables(runs))
+	want, err := page.With(string(text), all)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,5 +43,69 @@ func TestEachOutcomeIsShown(t *testing.T) {
 - 1.27.16, b: ` + "`spec.x: needs Kubernetes 1.29`\n"
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestTheScenariosOfAClusterAreShown(t *testing.T) {
+	passed, failed, err := readCluster(strings.NewReader(`{"Action":"run","Test":"TestBundle"}
+{"Action":"output","Test":"TestBundle/helm","Output":"measured: helm 3 s\n"}
+{"Action":"pass","Test":"TestBundle/helm"}
+{"Action":"pass","Test":"TestBundle"}
+{"Action":"output","Test":"TestEndToEnd/a_claim","Output":"want 1, got 2\n"}
+{"Action":"fail","Test":"TestEndToEnd/a_claim"}
+{"Action":"fail","Test":"TestEndToEnd"}
+{"Action":"output","Output":"FAIL\n"}
+`), out(t, "measured: helm 3 s\nwant 1, got 2\nFAIL\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := clusterTable([]cluster{
+		{Kubernetes: "v1.27.16", Kubelet: "v1.27.16", Passed: passed, Failed: failed},
+		{Kubernetes: "v1.36.2", Kubelet: "v1.34.3", Passed: []string{"TestEndToEnd/a_claim", "TestThePages"}},
+	})
+	want := `| test | 1.27.16 | 1.36.2, kubelet 1.34.3 |
+| --- | --- | --- |
+| TestBundle/helm | passed | not run |
+| a claim | **failed** | passed |
+| TestThePages | not run | passed |
+`
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// out compares what is written with a text when the test ends.
+func out(t *testing.T, want string) *strings.Builder {
+	b := &strings.Builder{}
+	t.Cleanup(func() {
+		if diff := cmp.Diff(want, b.String()); diff != "" {
+			t.Errorf("output (-want +got):\n%s", diff)
+		}
+	})
+	return b
+}
+
+func TestARecordNamesItsVersionsAndItsFailures(t *testing.T) {
+	bed, dir := t.TempDir(), t.TempDir()
+	for name, text := range map[string]string{"kubernetes": "v1.32.13\n", "kubelet": "\n"} {
+		if err := os.WriteFile(filepath.Join(bed, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	kubernetes, err := version(bed, "kubernetes", "v1.37.1")
+	kubelet, other := version(bed, "kubelet", "v1.37.1")
+	if kubernetes != "v1.32.13" || kubelet != "v1.37.1" || err != nil || other != nil {
+		t.Errorf("got %s, %s, %v, %v", kubernetes, kubelet, err, other)
+	}
+	if _, err := version(bed, "nothing", "v1.37.1"); err == nil {
+		t.Error("want an error without a cluster")
+	}
+	err = cluster{Kubernetes: kubernetes, Kubelet: kubelet, Failed: []string{"TestBundle"}}.record(dir)
+	if err == nil || !strings.Contains(err.Error(), "TestBundle") {
+		t.Errorf("want an error that names the failed test, got %v", err)
+	}
+	records, err := page.Records[cluster](dir)
+	if err != nil || len(records) != 1 || records[0].Kubelet != kubelet {
+		t.Errorf("want the record, got %v, %v", records, err)
 	}
 }

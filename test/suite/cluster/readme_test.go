@@ -60,6 +60,9 @@ func (c *cluster) ofItsVersion(t *testing.T, distribution string) string {
 	case minor < 32: // the default
 		distribution = strings.Replace(distribution, "spec:\n", "spec:\n"+line, 1)
 	}
+	if minor < 29 {
+		distribution = strings.Replace(distribution, ", drainHook: true", "", 1)
+	}
 	if minor < 34 {
 		distribution = strings.Replace(distribution, attributesClasses, "", 1)
 	}

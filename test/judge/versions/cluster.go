@@ -1,0 +1,123 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// cluster is the record of the suites on a cluster of one version: which tests passed, and which failed.
+type cluster struct {
+	Kubernetes string   `json:"kubernetes"`
+	Kubelet    string   `json:"kubelet"`
+	Date       string   `json:"date"`
+	Passed     []string `json:"passed"`
+	Failed     []string `json:"failed,omitempty"`
+}
+
+// event is one line of `go test -json` (go doc cmd/test2json).
+type event struct{ Action, Test, Output string }
+
+// readCluster reads the output of go test -json and prints that of each failed test. Only tests without subtests count: those are the scenarios.
+func readCluster(in io.Reader, out io.Writer) (passed, failed []string, err error) {
+	parents, output := map[string]bool{}, map[string]string{}
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, 16<<20)
+	for lines.Scan() {
+		var e event
+		if json.Unmarshal(lines.Bytes(), &e) != nil || e.Test == "" {
+			fmt.Fprint(out, e.Output)
+			continue
+		}
+		for i, letter := range e.Test {
+			if letter == '/' {
+				parents[e.Test[:i]] = true
+			}
+		}
+		switch e.Action {
+		case "output":
+			output[e.Test] += e.Output
+			if strings.HasPrefix(e.Output, "measured: ") {
+				fmt.Fprint(out, e.Output)
+			}
+		case "pass":
+			if !parents[e.Test] {
+				passed = append(passed, e.Test)
+			}
+		case "fail":
+			fmt.Fprint(out, output[e.Test])
+			if !parents[e.Test] {
+				failed = append(failed, e.Test)
+			}
+		}
+	}
+	return passed, failed, lines.Err()
+}
+
+// version is what up.sh has written into the directory of the bed; empty for the version that is pinned.
+func version(bed, name, pinned string) (string, error) {
+	text, err := os.ReadFile(filepath.Join(bed, name))
+	if found := strings.TrimSpace(string(text)); err != nil || found != "" {
+		return found, err
+	}
+	return pinned, nil
+}
+
+// record writes the record of a run on the cluster in the directory bed. An error says which tests failed.
+func (c cluster) record(dir string) error {
+	text, err := json.MarshalIndent(c, "", " ")
+	if err != nil {
+		return err
+	}
+	name := filepath.Join(dir, c.Kubernetes+"-kubelet-"+c.Kubelet+".json")
+	if err := os.WriteFile(name, append(text, '\n'), 0o644); err != nil {
+		return err
+	}
+	if len(c.Failed) > 0 {
+		return fmt.Errorf("failed on Kubernetes %s, kubelet %s: %s", c.Kubernetes, c.Kubelet, strings.Join(c.Failed, ", "))
+	}
+	return nil
+}
+
+// clusterTable has a line for each test and a column for each cluster.
+func clusterTable(runs []cluster) string {
+	var names []string
+	for _, r := range runs {
+		for _, name := range append(slices.Clone(r.Passed), r.Failed...) {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	var out strings.Builder
+	out.WriteString("| test |")
+	for _, r := range runs {
+		out.WriteString(" " + strings.TrimPrefix(r.Kubernetes, "v"))
+		if r.Kubelet != r.Kubernetes {
+			out.WriteString(", kubelet " + strings.TrimPrefix(r.Kubelet, "v"))
+		}
+		out.WriteString(" |")
+	}
+	out.WriteString("\n| --- |" + strings.Repeat(" --- |", len(runs)) + "\n")
+	for _, name := range names {
+		shown := strings.ReplaceAll(strings.TrimPrefix(name, "TestEndToEnd/"), "_", " ")
+		out.WriteString("| " + shown + " |")
+		for _, r := range runs {
+			switch {
+			case slices.Contains(r.Failed, name):
+				out.WriteString(" **failed** |")
+			case slices.Contains(r.Passed, name):
+				out.WriteString(" passed |")
+			default:
+				out.WriteString(" not run |")
+			}
+		}
+		out.WriteString("\n")
+	}
+	return out.String()
+}
