@@ -59,6 +59,20 @@ func readCluster(in io.Reader, out io.Writer) (passed, failed []string, err erro
 	return passed, failed, lines.Err()
 }
 
+// pinnedVersion is the version of Kubernetes that a go.mod requires: a cluster has it unless it was started with another.
+func pinnedVersion(path string) (string, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return "", err
+	}
+	for line := range strings.Lines(string(text)) {
+		if fields := strings.Fields(line); len(fields) > 1 && fields[0] == "k8s.io/kubernetes" {
+			return fields[1], nil
+		}
+	}
+	return "", fmt.Errorf("%s requires no k8s.io/kubernetes", path)
+}
+
 // version is what up.sh has written into the directory of the bed; empty for the version that is pinned.
 func version(bed, name, pinned string) (string, error) {
 	text, err := os.ReadFile(filepath.Join(bed, name))

@@ -34,12 +34,11 @@ type bundle struct {
 func main() {
 	root := flag.String("root", ".", "the root of the repository")
 	bed := flag.String("cluster", "", "the directory of the cluster on which the tests ran whose go test -json is the input")
-	pinned := flag.String("pinned", "", "the version of that cluster, if it was started without another")
 	flag.Parse()
 	dir := filepath.Join(*root, "test/judge/versions")
 	var err error
 	if *bed != "" {
-		err = judge(*bed, *pinned, dir)
+		err = judge(*bed, *root, dir)
 	} else {
 		err = fill(*root, dir)
 	}
@@ -49,7 +48,11 @@ func main() {
 	}
 }
 
-func judge(bed, pinned, dir string) error {
+func judge(bed, root, dir string) error {
+	pinned, err := pinnedVersion(filepath.Join(root, "test/bed/cluster/programs/go.mod"))
+	if err != nil {
+		return err
+	}
 	kubernetes, err := version(bed, "kubernetes", pinned)
 	if err != nil {
 		return err

@@ -100,6 +100,12 @@ func TestARecordNamesItsVersionsAndItsFailures(t *testing.T) {
 	if _, err := version(bed, "nothing", "v1.37.1"); err == nil {
 		t.Error("want an error without a cluster")
 	}
+	if pinned, err := pinnedVersion("../../bed/cluster/programs/go.mod"); err != nil || !strings.HasPrefix(pinned, "v1.") {
+		t.Errorf("got %q, %v", pinned, err)
+	}
+	if _, err := pinnedVersion("../../../go.mod"); err == nil {
+		t.Error("want an error: this program is not made of Kubernetes")
+	}
 	err = cluster{Kubernetes: kubernetes, Kubelet: kubelet, Failed: []string{"TestBundle"}}.record(dir)
 	if err == nil || !strings.Contains(err.Error(), "TestBundle") {
 		t.Errorf("want an error that names the failed test, got %v", err)
