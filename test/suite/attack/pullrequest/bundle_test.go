@@ -527,7 +527,9 @@ func TestNamesOfACloudCannotSteerATerminalOrAPage(t *testing.T) {
 		if e.Name() != "README.md" {
 			continue
 		}
-		marked := regexp.MustCompile("`[^`\n]*`").ReplaceAllString(string(text), "") // between backquotes Markdown interprets nothing
+		// Markdown interprets nothing between backquotes, nor in lines of four blanks that follow a paragraph. After an item of a list they would be its text.
+		blocks := regexp.MustCompile(`(\n[^-*+>\s0-9][^\n]*\n\n)(?:    [^\n]*\n)+`).ReplaceAllString(string(text), "$1")
+		marked := regexp.MustCompile("`[^`\n]*`").ReplaceAllString(blocks, "")
 		if steers(string(text)) || strings.Contains(marked, "<img") || strings.Contains(marked, "[x](") || strings.Contains(string(text), "\n# heading") {
 			t.Errorf("README.md is more than text:\n%s", text)
 		}
