@@ -27,7 +27,7 @@ guest-parts: TEST_TOOLS += libvirt-clients
 guest-parts: vm-parts
 	go run ./test/bed/vm/cmd/guest-image -dir bin/vm -programs bin -join "$(CLOUD_BED)/guest" trixie
 
-cluster-up: tools ## start a Kubernetes of three nodes on the real OpenStack (root, Debian 12; the first time it builds for half an hour; KUBERNETES=v1.32.13, KUBELET=: other versions)
+cluster-up: tools ## start a Kubernetes of three nodes on the real OpenStack (root, Debian 12; the first time it builds for half an hour; KUBERNETES=v1.28.15, KUBELET=: other versions)
 	CLUSTER_KUBERNETES='$(KUBERNETES)' CLUSTER_KUBELET='$(KUBELET)' test/bed/cluster/up.sh
 
 cluster-down: ## stop that Kubernetes and delete its data; the built programs stay

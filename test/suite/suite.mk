@@ -201,9 +201,9 @@ test-scale: build ## as root: real control plane, sidecars and driver, hollow no
 test-cluster: build tools image ## a bundle in that cluster, by Kustomize and by Helm: volumes live, move, grow and go, nothing is left
 	go run ./test/kit/gate -- -count 1 -tags cluster -timeout 30m -run "TestBundle|TestThePages" ./test/suite/cluster
 
-# What is tried on a cluster of another version: the life of a bundle, the pages, and ten scenarios.
+# What is tried on a cluster of another version: the life of a bundle, the pages, and twelve scenarios.
 VERSION_SCENARIOS = a claim waits|a StatefulSet|raw block|ReadWriteOncePod|is cloned|respects|drained node start|kubelet is killed|loses its power|start-up taint
-test-cluster-version: build tools image ## as test-cluster, with ten scenarios of test-e2e, for a cluster of another version (make cluster-up KUBERNETES=v1.32.13); keeps the record and writes the table
+test-cluster-version: build tools image ## as test-cluster, with twelve scenarios of test-e2e, for a cluster of another version (make cluster-up KUBERNETES=v1.28.15); keeps the record and writes the table
 	status=0; { go test -json -count 1 -tags cluster -timeout 1h -run 'TestBundle|TestThePages' ./test/suite/cluster; \
 	  go test -json -count 1 -tags cluster -timeout 1h -run '^TestEndToEnd$$/($(or $(SCENARIO),$(VERSION_SCENARIOS)))' ./test/suite/cluster; } | \
 	  go run ./test/judge/versions -cluster "$${CLUSTER_BED:-$${TMPDIR:-/tmp}/cluster-bed}" || status=$$?; \

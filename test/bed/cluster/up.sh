@@ -4,7 +4,7 @@
 #   CLUSTER_BED      directory; default ${TMPDIR:-/tmp}/cluster-bed
 #   OPENSTACK_BED    directory of the OpenStack bed; default ${TMPDIR:-/tmp}/openstack-bed
 #   CLUSTER_CACHE    ~/.cache/cluster-bed: keeps the programs
-#   CLUSTER_KUBERNETES  another version of Kubernetes, such as v1.32.13; CLUSTER_KUBELET: another one of kubelet. The cluster keeps them until down.sh
+#   CLUSTER_KUBERNETES  another version of Kubernetes, such as v1.28.15; CLUSTER_KUBELET: another one of kubelet. The cluster keeps them until down.sh
 set -euo pipefail
 # shellcheck source=lib/cluster.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/cluster.sh"
