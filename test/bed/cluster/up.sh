@@ -22,11 +22,16 @@ check_cgroups() {
 	[ "$(stat -f -c %T /sys/fs/cgroup)" != cgroup2fs ] || die "this machine has cgroup version 2; the nodes are made for version 1"
 }
 
+keep_version() { # FILE VERSION
+	[ -e "$BED/$1" ] || echo "$2" >"$BED/$1"
+	[ -z "$2" ] || [ "$2" = "$(cat "$BED/$1")" ] || die "$BED was started with another version of $1 than $2; run down.sh first"
+}
+
 # The programs of other versions are beside those of the pinned one. Scripts that start them again later find the versions in the bed.
 choose_versions() {
 	local versions
-	[ -e "$BED/kubernetes" ] || echo "${CLUSTER_KUBERNETES:-}" >"$BED/kubernetes"
-	[ -e "$BED/kubelet" ] || echo "${CLUSTER_KUBELET:-${CLUSTER_KUBERNETES:-}}" >"$BED/kubelet"
+	keep_version kubernetes "${CLUSTER_KUBERNETES:-}"
+	keep_version kubelet "${CLUSTER_KUBELET:-${CLUSTER_KUBERNETES:-}}"
 	read -rd '' -a versions < <(cat "$BED/kubernetes" "$BED/kubelet") || true
 	[ ${#versions[@]} = 0 ] ||
 		PROGRAMS="kube-apiserver kube-controller-manager kube-scheduler kubelet" nice -n 10 "$HERE/build-versions.sh" "$CLUSTER_CACHE/versions" "${versions[@]}"

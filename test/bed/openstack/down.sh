@@ -42,6 +42,10 @@ release_disks() {
         # By the file itself: a bed in a root directory of its own has another path for it.
         losetup -n -O NAME -j "$file" | while read -r device; do losetup -d "$device" || true; done
     done
+    # A test may have deleted the file of a disk that was still attached.
+    losetup -n -l -O NAME,BACK-FILE | while read -r device file; do
+        case $file in "$STATE"/volumes/*) losetup -d "$device" || true ;; esac
+    done
 }
 
 # Another bed may listen there.

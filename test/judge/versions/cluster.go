@@ -3,8 +3,10 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -24,8 +26,9 @@ type cluster struct {
 type event struct{ Action, Test, Output string }
 
 // readCluster reads the output of go test -json and prints that of each failed test. Only tests without subtests count: those are the scenarios.
+// A test that was skipped, or that began and did not end, has failed: the page says "passed" or it does not.
 func readCluster(in io.Reader, out io.Writer) (passed, failed []string, err error) {
-	parents, output := map[string]bool{}, map[string]string{}
+	parents, output, running := map[string]bool{}, map[string]string{}, map[string]bool{}
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, 16<<20)
 	for lines.Scan() {
@@ -40,21 +43,33 @@ func readCluster(in io.Reader, out io.Writer) (passed, failed []string, err erro
 			}
 		}
 		switch e.Action {
+		case "run":
+			running[e.Test] = true
 		case "output":
 			output[e.Test] += e.Output
 			if strings.HasPrefix(e.Output, "measured: ") {
 				fmt.Fprint(out, e.Output)
 			}
 		case "pass":
+			delete(running, e.Test)
 			if !parents[e.Test] {
 				passed = append(passed, e.Test)
 			}
-		case "fail":
+		case "fail", "skip":
+			delete(running, e.Test)
 			fmt.Fprint(out, output[e.Test])
 			if !parents[e.Test] {
 				failed = append(failed, e.Test)
 			}
 		}
+	}
+	for _, test := range slices.Sorted(maps.Keys(running)) {
+		if !parents[test] {
+			failed = append(failed, test)
+		}
+	}
+	if len(passed)+len(failed) == 0 {
+		return nil, nil, errors.Join(errors.New("no test ran"), lines.Err())
 	}
 	return passed, failed, lines.Err()
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -83,6 +84,25 @@ func out(t *testing.T, want string) *strings.Builder {
 		}
 	})
 	return b
+}
+
+func TestWhatDidNotPassHasFailed(t *testing.T) {
+	for name, tt := range map[string]struct {
+		in   string
+		want []string
+	}{
+		"skipped": {`{"Action":"pass","Test":"TestA"}
+{"Action":"skip","Test":"TestB"}`, []string{"TestB"}},
+		"stopped": {`{"Action":"run","Test":"TestA"}
+{"Action":"run","Test":"TestA/b"}`, []string{"TestA/b"}},
+	} {
+		if _, failed, err := readCluster(strings.NewReader(tt.in), io.Discard); err != nil || !cmp.Equal(tt.want, failed) {
+			t.Errorf("%s: want %v, got %v, %v", name, tt.want, failed, err)
+		}
+	}
+	if _, _, err := readCluster(strings.NewReader(`{"Action":"fail","Package":"a"}`), io.Discard); err == nil {
+		t.Error("want an error if no test ran: the package may not compile")
+	}
 }
 
 func TestARecordNamesItsVersionsAndItsFailures(t *testing.T) {

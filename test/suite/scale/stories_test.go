@@ -170,7 +170,7 @@ func (s *suite) change(name, title, what string, end func(*replica)) {
 		r.Figures["lease to first RPC, s"], r.Figures["first RPC to volume, s"] = round((rpc - lease).Seconds()), round((bound - rpc).Seconds())
 		s.converge(r, probe, begin)
 		r.Figures["claim to selected node, s"] = percentile(delays(probe, s.world, createdAt, selectedAt), 0.5)
-		r.Budgets = []record.Budget{{Promise: "seconds from the " + what + " of the leader to the first RPC of the next", Limit: 10, Fails: 40, Measured: round(rpc.Seconds())}}
+		r.Budgets = []record.Budget{{Promise: "seconds from the " + what + " of the leader to the first RPC of the next", Limit: 10, Fails: 30, Measured: round(rpc.Seconds())}}
 		old.ends.Wait()
 		old.start(s.cluster, s.cloud.conf, s.repo)
 	})
@@ -287,9 +287,9 @@ func (s *suite) quota() {
 		slices.SortFunc(r.Tenants, func(a, b record.Tenant) int { return strings.Compare(a.Name, b.Name) })
 		r.Tenants = append(r.Tenants, record.Tenant{Name: "full", Claims: *refused, Bound: s.world.count(full, isBound)})
 		r.Budgets = []record.Budget{{
-			Promise: "seconds that a full quota delays the volumes of another namespace, at the median", Limit: 2, Fails: 120, Measured: later["claim to volume"],
+			Promise: "seconds that a full quota delays the volumes of another namespace, at the median", Limit: 2, Fails: 90, Measured: later["claim to volume"],
 		}, {
-			Promise: "the same, from the selected node on", Limit: 2, Fails: 30, Measured: later["node selected to volume"],
+			Promise: "the same, from the selected node on", Limit: 2, Fails: 15, Measured: later["node selected to volume"],
 		}}
 		s.world.abandon(full)
 	})

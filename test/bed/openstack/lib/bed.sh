@@ -51,7 +51,8 @@ now:         $(paste -sd' ' <<< "$now")"
 # A running bed keeps the settings of its start, also when up.sh starts again what has stopped. It can get more servers, and TLS or none.
 remember_start() {
     local name now changed
-    now=$(for name in NOVA_CROSS_AZ_ATTACH CINDER_AZ_FALLBACK NOVA_MAX_VOLUMES BED_API_WORKERS BED_DEBUG; do
+    now=$(for name in NOVA_CROSS_AZ_ATTACH CINDER_AZ_FALLBACK NOVA_MAX_VOLUMES BED_API_WORKERS BED_DEBUG \
+        BED_PAGE_SIZE BED_GATEWAY_TIMEOUT BED_GATEWAY_RATE BED_FILTERS; do
         echo "$name=${!name}"
     done)
     if [ -s "$RUN/settings" ]; then
@@ -62,7 +63,6 @@ remember_start() {
         echo "$now"
         echo "BED_NODES_PER_AZ=$BED_NODES_PER_AZ"
         echo "BED_TLS=$BED_TLS"
-        for name in BED_PAGE_SIZE BED_GATEWAY_TIMEOUT BED_GATEWAY_RATE BED_FILTERS; do echo "$name=${!name}"; done
     } > "$RUN/settings"
 }
 
