@@ -182,17 +182,20 @@ test-hypershift: build tools crds ## as root: a hypershift bundle on two API ser
 
 # SCALE=small: 100 volumes on 20 nodes, six minutes. medium: 1,000 on 100. full: 10,000 on 1,000, 40 minutes, with 6 GiB of memory. all: the three, one
 # after the other. SCALE_ARGS are further arguments, such as -only leader,stop -keep. AGAIN=1 keeps the record that is there as the earlier one, with
-# which the page compares the new one.
+# which the page compares the new one. UPSTREAM=CHECKOUT of cloud-provider-openstack plays four stories with its plugin, and has records of its own.
 SCALE ?= small
 SCALE_small := -volumes 100 -nodes 20 -rest 30s
 SCALE_medium := -volumes 1000 -nodes 100 -steady 1m -burst 200 -rest 2m -moved 100 -refused 500
 SCALE_full := -volumes 10000 -nodes 1000 -steady 10m -burst 1000 -rest 5m -moved 1000 -refused 500
-test-scale: build ## as root: real control plane, sidecars and driver, hollow nodes and a simulated cloud; keeps the record and fills in the pages (SCALE=small|medium|full: 100, 1,000, 10,000 volumes, 6 to 40 minutes; all: 65 minutes; AGAIN=1: compare with the record of before)
+SCALE_OF := $(if $(UPSTREAM),upstream-)
+UPSTREAM_PLUGIN := $(CURDIR)/bin/upstream/cinder-csi-plugin
+test-scale: build ## as root: real control plane, sidecars and driver, hollow nodes and a simulated cloud; keeps the record and fills in the pages (SCALE=small|medium|full: 100, 1,000, 10,000 volumes, 6 to 40 minutes; all: 65 minutes; AGAIN=1: compare with the record of before; UPSTREAM=CHECKOUT: upstream's plugin)
 	$(CLUSTER_PROGRAMS)
+	$(if $(UPSTREAM),CGO_ENABLED=0 GOFLAGS=-buildvcs=false go -C "$(UPSTREAM)" build -trimpath -o "$(UPSTREAM_PLUGIN)" ./cmd/cinder-csi-plugin)
 	status=0; for scale in $(if $(filter all,$(SCALE)),small medium full,$(SCALE)); do \
-	  $(if $(AGAIN),cp test/judge/scale/runs/$$scale.json test/judge/scale/earlier/;) \
+	  $(if $(UPSTREAM),,$(if $(AGAIN),cp test/judge/scale/runs/$$scale.json test/judge/scale/earlier/;)) \
 	  case $$scale in small) args="$(SCALE_small)";; medium) args="$(SCALE_medium)";; full) args="$(SCALE_full)";; esac; \
-	  go run ./test/kit/gate -- -count 1 -tags scale -timeout 2h -run '^TestScale$$' ./test/suite/scale $$args $(SCALE_ARGS) -record $(CURDIR)/test/judge/scale/runs/$$scale.json || status=$$?; \
+	  go run ./test/kit/gate -- -count 1 -tags scale -timeout 2h -run '^TestScale$$' ./test/suite/scale $$args $(if $(UPSTREAM),-plugin "$(UPSTREAM_PLUGIN)" -only burst$(comma)rest$(comma)move$(comma)leader) $(SCALE_ARGS) -record $(CURDIR)/test/judge/scale/runs/$(SCALE_OF)$$scale.json || status=$$?; \
 	done; go run ./test/judge/scale && exit $$status
 
 ##@ Prove it on a real cluster (make cluster-up)
