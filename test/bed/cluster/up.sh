@@ -29,12 +29,14 @@ keep_version() { # FILE VERSION
 
 # The programs of other versions are beside those of the pinned one. Scripts that start them again later find the versions in the bed.
 choose_versions() {
-	local versions
 	keep_version kubernetes "${CLUSTER_KUBERNETES:-}"
 	keep_version kubelet "${CLUSTER_KUBELET:-${CLUSTER_KUBERNETES:-}}"
-	read -rd '' -a versions < <(cat "$BED/kubernetes" "$BED/kubelet") || true
-	[ ${#versions[@]} = 0 ] ||
-		PROGRAMS="kube-apiserver kube-controller-manager kube-scheduler kubelet" nice -n 10 "$HERE/build-versions.sh" "$CLUSTER_CACHE/versions" "${versions[@]}"
+	build_version "$(cat "$BED/kubernetes")" kube-apiserver kube-controller-manager kube-scheduler
+	build_version "$(cat "$BED/kubelet")" kubelet
+}
+
+build_version() { # VERSION PROGRAM...: without a version, the pinned one has them
+	[ -z "$1" ] || PROGRAMS="${*:2}" nice -n 10 "$HERE/build-versions.sh" "$CLUSTER_CACHE/versions" "$1"
 }
 
 start_openstack() {
