@@ -149,8 +149,8 @@ func (s *Service) retype(ctx context.Context, v volume.Volume, c Change) (sent b
 	return true, s.awaitType(ctx, v, target, c.Migrate)
 }
 
-// checkRetypeEnds refuses a retype that would never end. Cinder 24 and later leave a volume in status retyping if it has a snapshot with metadata:
-// cinder-volume fails to store the result, whatever it is ("snapshots changed"). Seen on Cinder 26. Every snapshot of this driver has metadata.
+// checkRetypeEnds refuses a retype that would never end. Cinder 24 and later leave a volume in status retyping if it has a snapshot with metadata.
+// The reason is that cinder-volume fails to store the result ("snapshots changed"). Seen on Cinder 26. Every snapshot of this driver has metadata.
 func (s *Service) checkRetypeEnds(ctx context.Context, v volume.Volume) error {
 	var with volume.Snapshot
 	err := paging.Walk(paging.MaxItems, func(marker string) ([]volume.Snapshot, bool, error) {
@@ -233,7 +233,7 @@ func (s *Service) awaitType(ctx context.Context, before volume.Volume, target vo
 			v.ID, v.Status, before.Type, target.Name, reason).Op("modify"))
 	case migrate:
 		return volume.Errorf(volume.Failed, "Cinder accepted the type change of volume %s from %s to %s, but did not carry it out, although it may move the volume%s. "+
-			"Cinder cannot move a volume that has snapshots or replicas, or if no backend of the new type has room. An administrator of the cloud finds the reason in the logs of Cinder",
+			"Cinder cannot move a volume that has snapshots or replicas, or if no backend of the new type has room. It cannot move a volume in use if Nova does not replace its disk. An administrator of the cloud finds the reason in the logs of Cinder",
 			v.ID, v.Type, target.Name, reason).Op("modify")
 	}
 	return volume.Errorf(volume.InvalidArgument, "Cinder accepted the type change of volume %s from %s to %s, but did not carry it out%s. "+

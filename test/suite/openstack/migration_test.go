@@ -100,7 +100,7 @@ func TestCephGivesAVolumeToAnotherBackendAndTakesItBack(t *testing.T) {
 	used.down(t, t.Context())
 
 	point := newSnapshot(t, d, v.GetVolumeId())
-	stays("with a snapshot", "available", "standard", ceph, "snapshots", files)
+	stays("with a snapshot", "available", "standard", ceph, "snapshot "+point.GetSnapshotId()+" with metadata", files)
 	deleteSnapshot(t, d, point.GetSnapshotId())
 
 	for _, to := range []struct{ kind, backend string }{{files, file}, {"standard", ceph}, {files, file}, {"fast", ceph + "-fast"}} {

@@ -59,6 +59,7 @@ rbd_ceph_conf = $ETC/ceph/ceph.conf
 rbd_user = admin
 rbd_secret_uuid = 11111111-2222-4333-8444-555555555555
 EOT
+    echo "max_over_subscription_ratio = 100" # cloudparity has an empty volume of 1001 GiB
     ! ceph_option flatten || echo "rbd_flatten_volume_from_snapshot = true"
 }
 
