@@ -189,6 +189,7 @@ func TestDoctorKnowsEveryMicroversionOfTheDriver(t *testing.T) {
 			want[c.Service+" "+c.Microversion] = true
 		}
 	}
+	delete(want, "block-storage 3.71") // no feature: the driver asks whether this is a Cinder that leaves volumes in status retyping
 	if diff := cmp.Diff(want, doctor.Microversions()); diff != "" {
 		t.Errorf("(-driver +doctor):\n%s", diff)
 	}

@@ -15,6 +15,7 @@ import (
 //   - Cinder 3.51 creates a backup in a zone.
 //   - Cinder 3.60 compares times in the filter of a list.
 //   - Cinder 3.66 creates snapshots of volumes in use without "force", which it refuses.
+//   - Cinder 3.71 is that of Cinder 24, whose retype fails if the volume has a snapshot with metadata.
 //   - Nova 2.20 attaches to a shelved server and detaches from one. Below, Nova answers 409.
 //   - Nova 2.60 attaches a multiattach volume.
 //
@@ -36,6 +37,7 @@ var (
 	createSnapshotInUse = blockStorage(http.MethodPost, "/snapshots", "3.66")
 	getSnapshot         = blockStorage(http.MethodGet, "/snapshots/{id}", "")
 	listSnapshots       = blockStorage(http.MethodGet, "/snapshots/detail", "")
+	getSnapshotLater    = blockStorage(http.MethodGet, "/snapshots/{id}", "3.71")
 	deleteSnapshot      = blockStorage(http.MethodDelete, "/snapshots/{id}", "")
 
 	createBackup       = blockStorage(http.MethodPost, "/backups", "3.43")
@@ -66,7 +68,7 @@ var (
 // Keystone and of an endpoint without a version.
 var Calls = []cloud.Call{
 	createVolume, createVolumeFromBackup, getVolume, listVolumes, listChangedVolumes, deleteVolume, addMetadata, removeMetadata, extendVolume, extendAttachedVolume,
-	createSnapshot, createSnapshotInUse, getSnapshot, listSnapshots, deleteSnapshot,
+	createSnapshot, createSnapshotInUse, getSnapshot, getSnapshotLater, listSnapshots, deleteSnapshot,
 	createBackup, createBackupInZone, listBackups, getBackup, deleteBackup, restoreBackup,
 	listAttachments, getAttachment, deleteAttachment,
 	listMessages, listTypes, getDefaultType, getQuotas, listVolumeZones,

@@ -73,6 +73,21 @@ func (c *Cloud) Snapshot(ctx context.Context, id volume.SnapshotID) (volume.Snap
 	return answer.Snapshot.snapshot(), nil
 }
 
+// SnapshotStopsRetype implements volume.SnapshotCloud. Cinder 24.0.0 (2024.1) has lost the code that remembers the metadata of a snapshot in a message
+// to cinder-volume (objects/snapshot.py). So cinder-volume takes the snapshots of a volume for changed, and stores nothing about the volume. No older release has 3.71.
+func (c *Cloud) SnapshotStopsRetype(ctx context.Context, id volume.SnapshotID) (bool, error) {
+	var answer struct {
+		Snapshot wireSnapshot `json:"snapshot"`
+	}
+	err := c.doObject(ctx, request{
+		call: getSnapshotLater, verb: "read snapshot", object: "snapshot " + string(id), ids: []string{string(id)}, ok: http.StatusOK, into: &answer,
+	}, &answer.Snapshot.ID, string(id))
+	if volume.Is(err, volume.Unimplemented) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 // SnapshotsNamed implements volume.SnapshotCloud.
 func (c *Cloud) SnapshotsNamed(ctx context.Context, name string) ([]volume.Snapshot, error) {
 	return c.snapshots().named(ctx, name)

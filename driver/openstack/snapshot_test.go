@@ -30,6 +30,10 @@ var snapshotOperations = []operation{
 		_, err := c.Snapshot(ctx, snapshotID)
 		return err
 	}},
+	{"snapshot that stops a retype", false, answer{status: 200, body: `{"snapshot": {"id": "` + snapshotID + `"}}`}, func(ctx context.Context, c *Cloud) error {
+		_, err := c.SnapshotStopsRetype(ctx, snapshotID)
+		return err
+	}},
 	{"snapshots named", false, answer{status: 200, body: `{"snapshots": []}`}, func(ctx context.Context, c *Cloud) error {
 		_, err := c.SnapshotsNamed(ctx, "n")
 		return err
@@ -43,6 +47,27 @@ var snapshotOperations = []operation{
 		_, err := c.SnapshotFailure(ctx, snapshotID)
 		return err
 	}},
+}
+
+// Only Cinder 24 and later have 3.71. Older ones store the result of a retype.
+func TestOnlyASnapshotOfCinder24StopsARetype(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		answer answer
+		stops  bool
+		kind   volume.Kind
+	}{
+		"Cinder 26":           {answer{status: 200, body: `{"snapshot": {"id": "` + snapshotID + `"}}`}, true, volume.Unknown},
+		"Cinder 21":           {answer{status: 406, body: `{"computeFault": {"message": "Version 3.71 is not supported by the API."}}`}, false, volume.Unknown},
+		"no such snapshot":    {answer{status: 404}, false, volume.NotFound},
+		"a cloud that is out": {answer{status: 503}, false, volume.Unavailable},
+	} {
+		c, _ := connect(t, test.answer)
+		stops, err := c.SnapshotStopsRetype(t.Context(), snapshotID)
+		if stops != test.stops || (err == nil) != (test.kind == volume.Unknown) || err != nil && !volume.Is(err, test.kind) {
+			t.Errorf("%s: %v, %v", name, stops, err)
+		}
+	}
 }
 
 var snapshotRequests = []requestCase{

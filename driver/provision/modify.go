@@ -9,6 +9,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/inflight"
 	"github.com/cinder-csi/cinder-csi/driver/observe"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"github.com/cinder-csi/cinder-csi/internal/paging"
 )
 
 // Change describes what Modify changes in a volume. What is empty stays unchanged.
@@ -139,10 +140,42 @@ func (s *Service) retype(ctx context.Context, v volume.Volume, c Change) (sent b
 	case v.Status.Meaning().Extend != volume.Proceed:
 		return false, s.volumes.Stuck(ctx, v, "Cinder does not change its type").Op("modify")
 	}
+	if err := s.checkRetypeEnds(ctx, v); err != nil {
+		return false, err
+	}
 	if err := s.cloud.Retype(ctx, v.ID, target.ID, c.Migrate); err != nil {
 		return false, s.explainRetypeRefusal(ctx, v, target, err)
 	}
 	return true, s.awaitType(ctx, v, target, c.Migrate)
+}
+
+// checkRetypeEnds refuses a retype that would never end. Cinder 24 and later leave a volume in status retyping if it has a snapshot with metadata.
+// The reason is that cinder-volume fails to store the result ("snapshots changed"). Seen on Cinder 26. Every snapshot of this driver has metadata.
+func (s *Service) checkRetypeEnds(ctx context.Context, v volume.Volume) error {
+	var with volume.Snapshot
+	err := paging.Walk(paging.MaxItems, func(marker string) ([]volume.Snapshot, bool, error) {
+		page, err := s.cloud.Snapshots(ctx, volume.SnapshotPage{Volume: v.ID, Marker: volume.SnapshotID(marker)})
+		return page, true, err
+	}, func(p volume.Snapshot) string { return string(p.ID) }, func(page []volume.Snapshot) bool {
+		if i := slices.IndexFunc(page, func(p volume.Snapshot) bool { return len(p.Metadata) > 0 }); i >= 0 {
+			with = page[i]
+		}
+		return with.ID == ""
+	})
+	if err = observe.EndlessList(err, "the snapshots of volume "+string(v.ID)); err != nil || with.ID == "" {
+		return volume.WithOp(err, "modify")
+	}
+	never, err := s.cloud.SnapshotStopsRetype(ctx, with.ID)
+	switch {
+	case volume.Is(err, volume.NotFound):
+		return volume.Errorf(volume.Busy, "snapshot %s of volume %s is gone meanwhile; the driver retries", with.ID, v.ID).Op("modify")
+	case err != nil:
+		return volume.WithOp(err, "modify")
+	case never:
+		return volume.Errorf(volume.Conflict, "the driver does not change the type of volume %s, because the volume has snapshot %s with metadata. This Cinder would leave the volume "+
+			"in status retyping, and only an administrator could end that. Delete the snapshots of the volume first", v.ID, with.ID).Op("modify")
+	}
+	return nil
 }
 
 // findType finds a type by name or ID. The database of Cinder may ignore the case of names.
@@ -200,7 +233,7 @@ func (s *Service) awaitType(ctx context.Context, before volume.Volume, target vo
 			v.ID, v.Status, before.Type, target.Name, reason).Op("modify"))
 	case migrate:
 		return volume.Errorf(volume.Failed, "Cinder accepted the type change of volume %s from %s to %s, but did not carry it out, although it may move the volume%s. "+
-			"Cinder cannot move a volume that has snapshots or replicas, or if no backend of the new type has room. An administrator of the cloud finds the reason in the logs of Cinder",
+			"Cinder cannot move a volume that has snapshots or replicas, or if no backend of the new type has room. It cannot move a volume in use if Nova does not replace its disk. An administrator of the cloud finds the reason in the logs of Cinder",
 			v.ID, v.Type, target.Name, reason).Op("modify")
 	}
 	return volume.Errorf(volume.InvalidArgument, "Cinder accepted the type change of volume %s from %s to %s, but did not carry it out%s. "+

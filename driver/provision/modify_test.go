@@ -150,6 +150,21 @@ func TestModifyRefuses(t *testing.T) {
 			c.Fail["Retype"] = refused
 			c.Hook["Retype"] = func() { c.Change(cloudtest.VolumeID(1), func(v *volume.Volume) { v.Status = "extending" }) }
 		}, kind: volume.Busy, text: "extending"},
+		"it has a snapshot that Cinder 24 cannot store": {id: cloudtest.VolumeID(1), change: Change{Type: "fast"}, before: func(c *cloudtest.Cloud) {
+			c.Cinder24 = true
+			c.WithSnapshots(cloudtest.OwnSnapshot(1, volume.Available))
+		}, kind: volume.Conflict, text: "snapshot " + string(cloudtest.SnapshotID(1)) + " with metadata"},
+		"its snapshots cannot be read": {id: cloudtest.VolumeID(1), change: Change{Type: "fast"}, before: func(c *cloudtest.Cloud) {
+			c.Sim.SetFault(openstacksim.Fault{Path: "/volume/v3/*/snapshots/detail", Status: 403})
+		}, kind: volume.PermissionDenied, text: "list snapshots"},
+		"the release of Cinder cannot be read": {id: cloudtest.VolumeID(1), change: Change{Type: "fast"}, before: func(c *cloudtest.Cloud) {
+			c.WithSnapshots(cloudtest.OwnSnapshot(1, volume.Available))
+			c.Fail["SnapshotStopsRetype"] = volume.Errorf(volume.Unavailable, "out")
+		}, kind: volume.Unavailable, text: "modify"},
+		"its snapshot goes meanwhile": {id: cloudtest.VolumeID(1), change: Change{Type: "fast"}, before: func(c *cloudtest.Cloud) {
+			c.WithSnapshots(cloudtest.OwnSnapshot(1, volume.Available))
+			c.Fail["SnapshotStopsRetype"] = volume.NoSnapshot(cloudtest.SnapshotID(1))
+		}, kind: volume.Busy, text: "gone meanwhile"},
 		"it ends in an error": {id: cloudtest.VolumeID(1), change: Change{Type: "fast"}, before: func(c *cloudtest.Cloud) {
 			c.Sim.SetLatency(openstacksim.RetypeVolume, time.Hour)
 			c.Hook["Retype"] = func() { c.Later(cloudtest.VolumeID(1), func(v *volume.Volume) { v.Status = volume.ErrorStatus }) }
@@ -176,6 +191,25 @@ func TestModifyRefuses(t *testing.T) {
 			})
 		})
 	}
+	for name, prepare := range map[string]func(c *cloudtest.Cloud){
+		"a snapshot without metadata":           func(c *cloudtest.Cloud) { c.Cinder24 = true; c.WithSnapshots(bare(1)) },
+		"a snapshot with metadata on Cinder 21": func(c *cloudtest.Cloud) { c.WithSnapshots(cloudtest.OwnSnapshot(1, volume.Available)) },
+		"a snapshot of another volume": func(c *cloudtest.Cloud) {
+			c.Cinder24 = true
+			c.Put(cloudtest.OwnVolume(2, volume.Available))
+			other := cloudtest.OwnSnapshot(1, volume.Available)
+			other.Volume = cloudtest.VolumeID(2)
+			c.WithSnapshots(other)
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			c := retypable(t, volume.Available)
+			prepare(c)
+			if err := service(c).Modify(cloudtest.Within(t, 60), cloudtest.VolumeID(1), Change{Type: "fast"}); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
+	}
 	synctest.Test(t, func(t *testing.T) { // someone else was faster: done
 		c := retypable(t, volume.Available)
 		c.Fail["Retype"] = refused
@@ -184,6 +218,13 @@ func TestModifyRefuses(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// bare is a snapshot that another program has made without metadata.
+func bare(n int) volume.Snapshot {
+	p := cloudtest.OwnSnapshot(n, volume.Available)
+	p.Metadata = nil
+	return p
 }
 
 func testModifyIn(t *testing.T, status volume.Status) {

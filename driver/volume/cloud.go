@@ -66,6 +66,9 @@ type SnapshotCloud interface {
 	Snapshots(ctx context.Context, page SnapshotPage) ([]Snapshot, error)
 	// DeleteSnapshot requests the delete of a snapshot. DELETE /v3/snapshots/{id}.
 	DeleteSnapshot(ctx context.Context, id SnapshotID) error
+	// SnapshotStopsRetype reports whether this Cinder leaves a volume in status retyping if the volume has a snapshot with metadata, such as this
+	// one. Cinder 24 and later do, and they have microversion 3.71. GET /v3/snapshots/{id} (3.71).
+	SnapshotStopsRetype(ctx context.Context, id SnapshotID) (bool, error)
 	// SnapshotFailure does for a snapshot what Failure does for a volume.
 	SnapshotFailure(ctx context.Context, id SnapshotID) (string, error)
 }

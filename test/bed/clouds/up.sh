@@ -9,7 +9,7 @@
 #   CLOUD_CACHE  ~/.cache/cloud-bed: a root directory for each suite of Debian
 #   MIRROR       http://deb.debian.org/debian
 #
-# The variables of ../openstack/up.sh count, too, without PORT_OFFSET, BED_ADDRESS and OPENSTACK_BED.
+# The variables of ../openstack/up.sh count, too, without OPENSTACK_BED. Each release has its own PORT_OFFSET and BED_ADDRESS as defaults.
 set -euo pipefail
 HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=lib/cloud.sh

@@ -11,6 +11,7 @@
 #   PORT_OFFSET      0: added to every port, for a second bed beside the first
 #   BED_ADDRESS      198.18.0.1: where the APIs listen; up.sh puts it on lo
 #   BED_BACKEND      file: one file for each volume; ceph: images of Ceph
+#   BED_CEPH         with ceph: flatten, clone-v2, or both; see ../clouds/README.md
 #   BED_BACKUPS      where cinder-backup keeps backups; two beds may share that of one of them
 #
 # Read at each start of a stopped bed:
@@ -52,6 +53,7 @@ read_settings() {
     setting PORT_OFFSET 0
     setting BED_ADDRESS 198.18.0.1
     setting BED_BACKEND file
+    setting BED_CEPH ""
     setting BED_BACKUPS "$STATE/backups"
     setting NOVA_CROSS_AZ_ATTACH true
     setting CINDER_AZ_FALLBACK false

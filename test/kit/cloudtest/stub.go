@@ -18,6 +18,9 @@ type Stub struct {
 	Hook   map[string]func() // by method; it runs before the method itself
 	Reason string            // what Failure and SnapshotFailure return; empty means what Cinder says
 
+	// Cinder24 is whether a snapshot stops a retype, as since Cinder 24. The simulation is Cinder 21.
+	Cinder24 bool
+
 	// Wanted is the request of the latest CreateVolume. The hook of CreateVolume sees it.
 	Wanted volume.CreateOptions
 
@@ -120,6 +123,13 @@ func (s *Stub) DeleteVolume(ctx context.Context, id volume.ID) error {
 
 func (s *Stub) Failure(ctx context.Context, id volume.ID) (string, error) {
 	return query(s, func() (string, error) { return s.reason(s.Cloud.Failure(ctx, id)) }, "Failure")
+}
+
+func (s *Stub) SnapshotStopsRetype(ctx context.Context, id volume.SnapshotID) (bool, error) {
+	return query(s, func() (bool, error) {
+		stops, err := s.Cloud.SnapshotStopsRetype(ctx, id)
+		return stops || s.Cinder24 && err == nil, err
+	}, "SnapshotStopsRetype", id)
 }
 
 func (s *Stub) SnapshotFailure(ctx context.Context, id volume.SnapshotID) (string, error) {

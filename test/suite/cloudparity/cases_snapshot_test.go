@@ -11,6 +11,7 @@ import (
 
 var (
 	createSnapshotInUse = at(createSnapshot, "3.66")
+	getSnapshotLater    = at(getSnapshot, "3.71")
 	deleteSnapshot      = cloud.Call{Service: "block-storage", Method: http.MethodDelete, Path: "/snapshots/{id}"}
 	listSnapshots       = cloud.Call{Service: "block-storage", Method: http.MethodGet, Path: "/snapshots/detail"}
 )

@@ -46,6 +46,7 @@ var documented = map[cloud.Call][]int{
 	createSnapshot:         {http.StatusAccepted, http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusNotAcceptable, http.StatusRequestEntityTooLarge},
 	createSnapshotInUse:    {http.StatusAccepted, http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusRequestEntityTooLarge},
 	getSnapshot:            {http.StatusOK, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusNotAcceptable},
+	getSnapshotLater:       {http.StatusUnauthorized, http.StatusForbidden, http.StatusNotAcceptable}, // the simulation is Zed, which has no 3.71
 	listSnapshots:          {http.StatusOK, http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusNotAcceptable},
 	deleteSnapshot:         {http.StatusAccepted, http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusNotAcceptable},
 	createBackup:           {http.StatusAccepted, http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusRequestEntityTooLarge},

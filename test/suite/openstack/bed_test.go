@@ -170,12 +170,12 @@ func (a admin) call(t *testing.T, method, path string, body, answer any) {
 }
 
 // addType adds a public volume type to the cloud until the test ends.
-func (a admin) addType(t *testing.T, name string) {
+func (a admin) addType(t *testing.T, name string, specs map[string]string) {
 	t.Helper()
 	var made struct {
 		VolumeType struct{ ID string } `json:"volume_type"`
 	}
-	a.call(t, http.MethodPost, "/types", map[string]any{"volume_type": map[string]any{"name": name}}, &made)
+	a.call(t, http.MethodPost, "/types", map[string]any{"volume_type": map[string]any{"name": name, "extra_specs": specs}}, &made)
 	t.Cleanup(func() { a.call(t, http.MethodDelete, "/types/"+made.VolumeType.ID, nil, nil) })
 }
 

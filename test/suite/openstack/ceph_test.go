@@ -217,18 +217,7 @@ func TestCephRestoresABackupWithZerosByteForByte(t *testing.T) {
 	}
 	v := newVolume(t, d, "", near)
 	m := mount(t, d, v, "")
-	device, err := os.OpenFile(m.file(), os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, at := range []int64{4 << 10, 300 << 20, 620 << 20, 1000 << 20} {
-		if _, err := device.WriteAt([]byte(strings.Repeat(rand.Text(), 1000)), at); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := errors.Join(device.Sync(), device.Close()); err != nil {
-		t.Fatal(err)
-	}
+	writeBlocks(t, m.file())
 	want := sumOf(t, m.file())
 	m.down(t, t.Context())
 	backup, _ := newBackup(t, d, v.GetVolumeId(), "false")

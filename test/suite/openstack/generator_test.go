@@ -141,7 +141,7 @@ func TestCheckFindsAVolumeTypeAddedToTheCloud(t *testing.T) {
 	if said, code := check(); code != 0 {
 		t.Fatalf("want exit 0 for an unchanged cloud, got %d: %s", code, said)
 	}
-	newAdmin(t, bed).addType(t, "bed-new-type")
+	newAdmin(t, bed).addType(t, "bed-new-type", map[string]string{})
 	said, code := check()
 	if code != 2 {
 		t.Errorf("want exit 2 after a type was added, got %d", code)

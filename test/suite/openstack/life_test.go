@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -45,7 +46,8 @@ func (x *tenant) wantOn(t *testing.T, at server, volume string, want []byte) {
 }
 
 // The test starts and ends with an empty project. While two servers use a volume, the test expands it, takes a snapshot, clones it, and makes
-// a full and an incremental backup. Each volume from these has the data of the time of the copy. One copy changes its type.
+// a full and an incremental backup. Each volume from these has the data of the time of the copy. One copy changes its type. Ceph keeps one backup
+// of a snapshot for each volume, so a cloud with Ceph gets no incremental one.
 func TestAWholeLifeLeavesNothing(t *testing.T) {
 	began := time.Now()
 	stage := func(what string) { t.Logf("%5.1f s: %s", time.Since(began).Seconds(), what) }
@@ -103,23 +105,27 @@ func TestAWholeLifeLeavesNothing(t *testing.T) {
 	if err := writeAt(m.file(), second); err != nil {
 		t.Fatal(err)
 	}
-	part, _ := newBackup(t, d, id, "true")
-	stage("an incremental backup of it in use")
+	backups := []string{full}
+	if backendOf(t, bed(t)) != "ceph" {
+		part, _ := newBackup(t, d, id, "true")
+		backups = append(backups, part)
+		stage("an incremental backup of it in use")
+	}
 
 	snapshot := func(id string) *csi.VolumeContentSource {
 		return &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Snapshot{Snapshot: &csi.VolumeContentSource_SnapshotSource{SnapshotId: id}}}
 	}
 	clone := &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Volume{Volume: &csi.VolumeContentSource_VolumeSource{VolumeId: id}}}
-	for _, test := range []struct {
+	type copied struct {
 		name   string
 		source *csi.VolumeContentSource
 		want   []byte
-	}{
-		{"snapshot", snapshot(shot), first},
-		{"clone", clone, second},
-		{"full backup", snapshot(full), first},
-		{"incremental backup", snapshot(part), second},
-	} {
+	}
+	copies := []copied{{"snapshot", snapshot(shot), first}, {"clone", clone, second}, {"full backup", snapshot(full), first}}
+	if len(backups) > 1 {
+		copies = append(copies, copied{"incremental backup", snapshot(backups[1]), second})
+	}
+	for _, test := range copies {
 		made := newVolume(t, d, "", func(r *csi.CreateVolumeRequest) {
 			r.VolumeContentSource, r.CapacityRange.RequiredBytes = test.source, 2<<30
 			r.Parameters = map[string]string{"type": "multiattach"}
@@ -140,10 +146,12 @@ func TestAWholeLifeLeavesNothing(t *testing.T) {
 		copied.wantData(t, test.want)
 		stage("the clone has another type, on another pool")
 	}
-	if held := x.holds(t); held["volumes"] != 5 || held["snapshots"] != 1 || held["backups"] != 2 || held["attachments"] != 6 {
-		t.Errorf("the project holds %v, want 5 volumes, 1 snapshot, 2 backups, 6 attachments", held)
+	volumes, attachments := 1+len(copies), 2+len(copies)
+	if held := x.holds(t); held["volumes"] != volumes || held["snapshots"] != 1 || held["backups"] != len(backups) || held["attachments"] != attachments {
+		t.Errorf("the project holds %v, want %d volumes, 1 snapshot, %d backups, %d attachments", held, volumes, len(backups), attachments)
 	}
 	t.Cleanup(func() { stage("all is ready to be deleted") })
-	deleteSnapshot(t, d, part)
-	deleteSnapshot(t, d, full)
+	for _, id := range slices.Backward(backups) { // the incremental one first
+		deleteSnapshot(t, d, id)
+	}
 }

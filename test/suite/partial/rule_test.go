@@ -19,7 +19,7 @@ import (
 var plain = []string{
 	"POST /volumes", "POST /volumes (3.47)", "DELETE /volumes/{id}", "GET /volumes/{id}", "GET /volumes/detail?name", "POST /volumes/{id}/metadata", "DELETE /volumes/{id}/metadata/{key}",
 	"POST /volumes/{id}/action os-extend", "POST /volumes/{id}/action os-extend (3.42)", "POST /volumes/{id}/action os-retype",
-	"POST /snapshots", "POST /snapshots (3.66)", "DELETE /snapshots/{id}", "GET /snapshots/{id}", "GET /snapshots/detail?name",
+	"POST /snapshots", "POST /snapshots (3.66)", "DELETE /snapshots/{id}", "GET /snapshots/{id}", "GET /snapshots/{id} (3.71)", "GET /snapshots/detail?name",
 	"POST /backups (3.43)", "POST /backups (3.51)", "POST /backups/{id}/restore", "DELETE /backups/{id}", "GET /backups/{id}", "GET /backups/detail?name (3.43)",
 	"GET /attachments?volume_id (3.27)", "GET /attachments/{id} (3.27)", "DELETE /attachments/{id} (3.27)",
 	"GET /servers/{id}", "GET /servers/{server}/os-volume_attachments", "POST /servers/{server}/os-volume_attachments (2.20)",
@@ -34,8 +34,8 @@ var whole = map[string][]string{
 	"GetCapacity":                {"GET /os-quota-sets/{project}?usage", "GET /types", "GET /types/default", "GET /os-availability-zone"},
 	// Cinder says there why it could not create a volume, and so whether another zone may have room.
 	"CreateVolume": {"GET /messages?resource_uuid (3.5)"},
-	// A class names the new type by its name.
-	"ControllerModifyVolume": {"GET /types"},
+	// A class names the new type by its name. Some releases of Cinder never end the change of a volume with snapshots.
+	"ControllerModifyVolume": {"GET /types", "GET /snapshots/detail?volume_id"},
 	// An incremental backup needs the backup before it, and Cinder refuses one without.
 	"CreateSnapshot": {"GET /backups/detail?volume_id (3.43)", "GET /backups/detail?status&volume_id (3.43)"},
 }

@@ -62,12 +62,8 @@ var scenarios = []scenario{
 	{"ControllerExpandVolume", "", (*world).made, noFault, expand},
 	{"ControllerExpandVolume", "in use", (*world).attached, noFault, expand},
 
-	{"ControllerModifyVolume", "", (*world).made, noFault, func(ctx context.Context, w *world, i int) error {
-		_, err := w.ControllerModifyVolume(ctx, &csi.ControllerModifyVolumeRequest{
-			VolumeId: w.volumes[i], MutableParameters: map[string]string{"type": "multiattach", "metadata.team": "a"},
-		})
-		return err
-	}},
+	{"ControllerModifyVolume", "", (*world).made, noFault, modify},
+	{"ControllerModifyVolume", "of a volume with a snapshot", (*world).snapshotsMade, noFault, modify},
 	{"ControllerModifyVolume", "removes metadata", (*world).labelled, noFault, func(ctx context.Context, w *world, i int) error {
 		_, err := w.ControllerModifyVolume(ctx, &csi.ControllerModifyVolumeRequest{VolumeId: w.volumes[i], MutableParameters: map[string]string{"metadata.team": ""}})
 		return err
@@ -175,6 +171,13 @@ func unpublish(ctx context.Context, w *world, i int) error {
 func expand(ctx context.Context, w *world, i int) error {
 	_, err := w.ControllerExpandVolume(ctx, &csi.ControllerExpandVolumeRequest{
 		VolumeId: w.volumes[i], CapacityRange: &csi.CapacityRange{RequiredBytes: 2 * gib}, VolumeCapability: writer(),
+	})
+	return err
+}
+
+func modify(ctx context.Context, w *world, i int) error {
+	_, err := w.ControllerModifyVolume(ctx, &csi.ControllerModifyVolumeRequest{
+		VolumeId: w.volumes[i], MutableParameters: map[string]string{"type": "multiattach", "metadata.team": "a"},
 	})
 	return err
 }

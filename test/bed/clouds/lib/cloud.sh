@@ -12,15 +12,18 @@ export OPENSTACK_BED
 # shellcheck source=../../openstack/lib/bed.sh
 . "$OPENSTACK_SCRIPTS/lib/bed.sh"
 
-# The Debian suite of a release, and the ports and the address that keep it apart from the others and from the bed of this machine.
+# The Debian suite of a release, and the ports and the address that keep it apart from the others and from the bed of this machine. A second
+# cloud of the same release runs beside the first with PORT_OFFSET and BED_ADDRESS of the caller.
 choose_cloud() {
+    local offset address
     case $CLOUD in
-        zed) SUITE=bookworm PORT_OFFSET=${PORT_OFFSET:-} BED_ADDRESS=${BED_ADDRESS:-} ;;
-        victoria) SUITE=bullseye PORT_OFFSET=1000 BED_ADDRESS=198.18.0.2 ;;
-        epoxy) SUITE=trixie PORT_OFFSET=2000 BED_ADDRESS=198.18.0.3 ;;
-        sid) SUITE=sid PORT_OFFSET=3000 BED_ADDRESS=198.18.0.4 ;;
+        zed) SUITE=bookworm offset= address= ;;
+        victoria) SUITE=bullseye offset=1000 address=198.18.0.2 ;;
+        epoxy) SUITE=trixie offset=2000 address=198.18.0.3 ;;
+        sid) SUITE=sid offset=3000 address=198.18.0.4 ;;
         *) die "no cloud $CLOUD; CLOUD is victoria, zed, epoxy or sid" ;;
     esac
+    PORT_OFFSET=${PORT_OFFSET:-$offset} BED_ADDRESS=${BED_ADDRESS:-$address}
     # shellcheck disable=SC2034 # used by the scripts that source this
     ROOT=$CLOUD_CACHE/$SUITE
 }

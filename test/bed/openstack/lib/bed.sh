@@ -39,6 +39,7 @@ remember_settings() {
     done
         # A bed that is older than these settings has their defaults.
         [ "$BED_BACKEND" = file ] || echo "BED_BACKEND=$BED_BACKEND"
+        [ -z "$BED_CEPH" ] || echo "BED_CEPH=$BED_CEPH"
         [ "$BED_BACKUPS" = "$STATE/backups" ] || echo "BED_BACKUPS=$BED_BACKUPS")
     if [ -s "$STATE/settings" ] && [ "$now" != "$(cat "$STATE/settings")" ]; then
         die "$BED was first started with other settings; run down.sh --wipe first

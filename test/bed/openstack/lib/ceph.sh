@@ -59,7 +59,11 @@ rbd_ceph_conf = $ETC/ceph/ceph.conf
 rbd_user = admin
 rbd_secret_uuid = 11111111-2222-4333-8444-555555555555
 EOT
+    echo "max_over_subscription_ratio = 100" # cloudparity has an empty volume of 1001 GiB
+    ! ceph_option flatten || echo "rbd_flatten_volume_from_snapshot = true"
 }
+
+ceph_option() { [[ " $BED_CEPH " == *" $1 "* ]]; } # whether BED_CEPH has this word
 
 admin_ceph() { timeout 120 ceph --conf "$ETC/ceph/ceph.conf" "$@" >> "$LOG/ceph.log" 2>&1; }
 
@@ -81,6 +85,8 @@ start_ceph() {
     [ -s "$CEPH/osd.0.keyring" ] || make_ceph_osd
     start ceph-osd ceph-osd -f -i 0 --conf "$ETC/ceph/ceph.conf"
     [ -e "$CEPH/pools-made" ] || make_ceph_pools
+    # librbd makes clones of the format 2 only if every client must know it.
+    ! ceph_option clone-v2 || admin_ceph osd set-require-min-compat-client mimic || die "no clones of the format 2, see $LOG/ceph.log"
 }
 
 make_ceph_monitor() {

@@ -279,22 +279,27 @@ cinder_backends() {
     local zone type
     for zone in $CINDER_AZS; do
         case $BED_BACKEND in
-            ceph) for type in standard fast; do ceph_cinder_backend "$zone" "$type"; done ;;
-            *) cinder_backend "$zone" ;;
+            ceph)
+                for type in standard fast; do ceph_cinder_backend "$zone" "$type"; done
+                file_cinder_backend "$zone" "backend-$zone-files" files
+                ;;
+            *) file_cinder_backend "$zone" "backend-$zone" standard,fast ;;
         esac
     done
 }
 
-cinder_backend() { # ZONE
+file_cinder_backend() { # ZONE NAME POOLS
     cat <<EOT
-[backend-$1]
+[$2]
 volume_driver = bed_cinder.filevol.FileVolumeDriver
 volume_backend_name = lab
 backend_availability_zone = $1
 bed_volumes_dir = $STATE/volumes/$1
 bed_faults_dir = $STATE/faults
-bed_pools = standard,fast
+bed_pools = $3
 EOT
+    # A volume of a type that names no backend goes to Ceph, which has more room.
+    [ "$BED_BACKEND" = file ] || echo "bed_pool_size_gb = 10"
 }
 
 # What the Python parts and tests need to know.
