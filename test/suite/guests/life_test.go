@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-
-	"github.com/container-storage-interface/spec/lib/go/csi"
 )
 
 // The whole life of a volume, with hot plug: two guests on two computes, one volume, a snapshot, and a volume made from that.
@@ -20,41 +18,21 @@ func TestAVolumeLivesInGuests(t *testing.T) {
 	sum := ""
 	timed(t, "write 64 MiB and sync", func() error { sum = one.write(t, c, "before"); return nil })
 
-	timed(t, "expand in use: controller", func() error {
-		_, err := r.ControllerExpandVolume(within(t, patience), &csi.ControllerExpandVolumeRequest{
-			VolumeId: c.id, CapacityRange: &csi.CapacityRange{RequiredBytes: 2 << 30}, VolumeCapability: c.capability(),
-		})
-		return err
-	})
+	timed(t, "expand in use: controller", func() error { return r.expand(t, c, 2<<30) })
 	timed(t, "expand in use: device", func() error { return one.awaitSize(t, c, 2<<30) })
-	timed(t, "expand in use: file system", func() error {
-		_, err := one.NodeExpandVolume(within(t, patience), &csi.NodeExpandVolumeRequest{
-			VolumeId: c.id, VolumePath: c.target(), StagingTargetPath: c.staging(), VolumeCapability: c.capability(), CapacityRange: &csi.CapacityRange{RequiredBytes: 2 << 30},
-		})
-		return err
-	})
+	timed(t, "expand in use: file system", func() error { return one.expand(t, c, 2<<30) })
 	if kib := one.sh(t, "df -k "+c.target()+" | awk 'END {print $2}'"); len(kib) < 7 || kib < "1900000" {
 		t.Errorf("want a file system of 2 GiB, got %s KiB", kib)
 	}
 	one.wantData(t, c, "before", sum)
 
 	var snapshot string
-	timed(t, "snapshot in use", func() error {
-		made, err := r.CreateSnapshot(within(t, patience), &csi.CreateSnapshotRequest{Name: "guests-" + c.id, SourceVolumeId: c.id})
-		snapshot = made.GetSnapshot().GetSnapshotId()
-		return err
-	})
-	t.Cleanup(func() {
-		_, err := r.DeleteSnapshot(within(t, patience), &csi.DeleteSnapshotRequest{SnapshotId: snapshot})
-		must(t, "delete the snapshot", err)
-	})
+	timed(t, "snapshot in use", func() error { snapshot = r.snapshot(t, c); return nil })
 	one.write(t, c, "after")
 
 	var restored claim
 	timed(t, "create from the snapshot", func() error {
-		restored = r.create(t, one, claim{fsType: "ext4"}, 2, func(request *csi.CreateVolumeRequest) {
-			request.VolumeContentSource = &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Snapshot{Snapshot: &csi.VolumeContentSource_SnapshotSource{SnapshotId: snapshot}}}
-		})
+		restored = r.create(t, one, claim{fsType: "ext4"}, 2, fromSnapshot(snapshot))
 		return nil
 	})
 	two.use(t, restored)

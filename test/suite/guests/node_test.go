@@ -164,6 +164,51 @@ func (r *region) create(t *testing.T, near *node, c claim, gib int64, change ...
 	return c
 }
 
+func ofType(name string) func(*csi.CreateVolumeRequest) {
+	return func(request *csi.CreateVolumeRequest) { request.Parameters = map[string]string{"type": name} }
+}
+
+func fromSnapshot(id string) func(*csi.CreateVolumeRequest) {
+	return func(request *csi.CreateVolumeRequest) {
+		request.VolumeContentSource = &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Snapshot{Snapshot: &csi.VolumeContentSource_SnapshotSource{SnapshotId: id}}}
+	}
+}
+
+func fromVolume(id string) func(*csi.CreateVolumeRequest) {
+	return func(request *csi.CreateVolumeRequest) {
+		request.VolumeContentSource = &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Volume{Volume: &csi.VolumeContentSource_VolumeSource{VolumeId: id}}}
+	}
+}
+
+func (r *region) expand(t *testing.T, c claim, size int64) error {
+	t.Helper()
+	_, err := r.ControllerExpandVolume(within(t, patience), &csi.ControllerExpandVolumeRequest{
+		VolumeId: c.id, CapacityRange: &csi.CapacityRange{RequiredBytes: size}, VolumeCapability: c.capability(),
+	})
+	return err
+}
+
+func (n *node) expand(t *testing.T, c claim, size int64) error {
+	t.Helper()
+	_, err := n.NodeExpandVolume(within(t, patience), &csi.NodeExpandVolumeRequest{
+		VolumeId: c.id, VolumePath: c.target(), StagingTargetPath: c.staging(), VolumeCapability: c.capability(), CapacityRange: &csi.CapacityRange{RequiredBytes: size},
+	})
+	return err
+}
+
+// snapshot makes a snapshot until the test ends.
+func (r *region) snapshot(t *testing.T, c claim) string {
+	t.Helper()
+	made, err := r.CreateSnapshot(within(t, patience), &csi.CreateSnapshotRequest{Name: "guests-" + c.id, SourceVolumeId: c.id})
+	must(t, "create a snapshot", err)
+	id := made.GetSnapshot().GetSnapshotId()
+	t.Cleanup(func() {
+		_, err := r.DeleteSnapshot(within(t, patience), &csi.DeleteSnapshotRequest{SnapshotId: id})
+		must(t, "delete the snapshot", err)
+	})
+	return id
+}
+
 // attach is what Kubernetes does before a node can stage the volume.
 func (n *node) attach(t *testing.T, c claim) error {
 	t.Helper()
