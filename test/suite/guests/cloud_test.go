@@ -37,12 +37,18 @@ const patience = 15 * time.Minute
 // newRegion starts the controller until the test ends.
 func newRegion(t *testing.T) *region {
 	t.Helper()
+	r := newCloud(t)
+	r.ControllerClient = startController(t, filepath.Join(r.bed, "cloud.conf"))
+	return r
+}
+
+func newCloud(t *testing.T) *region {
+	t.Helper()
 	r := &region{bed: bedWithGuests(t)}
 	member, admin := r.connect(t, "lab-demo"), r.connect(t, "lab-admin")
 	r.nova, r.cinder, r.glance = service(t, member, "compute", "2.87"), service(t, member, "block-storage", "3.62"), service(t, member, "image", "")
 	r.keystone = service(t, member, "identity", "")
 	r.adminNova, r.adminDisk = service(t, admin, "compute", "2.87"), service(t, admin, "block-storage", "3.62")
-	r.ControllerClient = startController(t, filepath.Join(r.bed, "cloud.conf"))
 	return r
 }
 
