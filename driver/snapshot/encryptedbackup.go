@@ -37,6 +37,6 @@ func (s *Service) checkNotCut(ctx context.Context, id volume.ID) error {
 	if err != nil || !v.Encrypted {
 		return volume.WithOp(err, "snapshot")
 	}
-	return volume.Errorf(volume.Conflict, "volume %s is encrypted. In the backup store of this cloud (Ceph), a backup of it lacks the last 2 MiB of the data unless the volume has grown, "+
-		"and Cinder does not show whether it has. So the driver makes none. Use a class with type: snapshot", id).Op("snapshot")
+	return volume.Errorf(volume.Conflict, "volume %s is encrypted, and the backups of this cloud are in Ceph. There, a backup of an encrypted volume that has never grown lacks the last 2 MiB of the data. "+
+		"Cinder does not show whether a volume has grown, so the driver makes none. Use a class with type: snapshot", id).Op("snapshot")
 }
