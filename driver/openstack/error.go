@@ -29,7 +29,8 @@ type errorRule struct {
 // Unavailable from 500 on, such as a 504, and Unknown below (kindOf). A 400 is often about the state of the object, not about the request,
 // and only the text shows which. Where that matters, the domain reads the object again.
 var errorRules = []errorRule{
-	{400, "delete volume", "", volume.Conflict}, // one text for all reasons: attached, has snapshots, migrating, already deleting
+	{400, "delete volume", noKeyDelete, volume.Failed}, // the volume is in error_deleting now
+	{400, "delete volume", "", volume.Conflict},        // one text for all reasons: attached, has snapshots, migrating, already deleting
 	{400, "attach volume", "already attached", volume.Conflict},
 	{400, "attach volume", "same availability_zone", volume.Conflict},
 	{400, "attach volume", "only supported starting with", volume.Unimplemented},
@@ -47,6 +48,7 @@ var errorRules = []errorRule{
 	{400, "restore backup", "must be available", volume.Busy},            // the backup or the volume; the driver checked both before
 	{400, "list attachments", "", volume.Unimplemented},                  // Cinder has no filter for the volume (resource_filters.json)
 	{400, "read messages", "", volume.Unimplemented},                     // the same
+	{400, "create volume", noKey, volume.Unavailable},                    // an outage of the key manager, or a right that somebody can give
 	{400, "create volume", "Originating", volume.Busy},                   // the status of the source, which the driver checked before
 	{400, "create volume", "vailability zone", volume.NotInZone},         // Cinder has no such zone, the type is not in it, or the source is in another
 	{400, "retype volume", "only allowed on available", volume.Conflict}, // the types differ in multiattach
@@ -75,6 +77,12 @@ var errorRules = []errorRule{
 	{498, "", "", volume.Unavailable}, // Swift's and some proxies' 429
 	{501, "", "", volume.Unimplemented},
 }
+
+// What Cinder says if the key manager refuses the key of an encrypted volume, or does not answer.
+const (
+	noKey       = "Key manager error"
+	noKeyDelete = "Unable to delete encryption key"
+)
 
 func kindOf(status int, verb, text string) volume.Kind {
 	for _, rule := range errorRules {
@@ -197,11 +205,23 @@ func answerError(r request, answer gophercloud.ErrUnexpectedResponseCode, freshT
 	if text == "" {
 		text = http.StatusText(answer.Actual)
 	}
-	if r.call == detachVolume && answer.Actual == http.StatusConflict && strings.Contains(text, "Service is unavailable") {
-		text += " This means that nova-compute is down on the host of the server. Start it; if the host is lost, evacuate or delete the server"
-	}
-	return volume.Errorf(kind, "%s: %s answers HTTP %d: %s", r.object, serviceName(r), answer.Actual, text).
+	return volume.Errorf(kind, "%s: %s answers HTTP %d: %s%s", r.object, serviceName(r), answer.Actual, text, advice(r, answer.Actual, text)).
 		Op(r.verb).Request(requestID(answer.ResponseHeader)).Because(httpStatus(answer.Actual))
+}
+
+// advice says what the words of an answer mean, and what to do.
+func advice(r request, status int, text string) string {
+	switch {
+	case r.call == detachVolume && status == http.StatusConflict && strings.Contains(text, "Service is unavailable"):
+		return " This means that nova-compute is down on the host of the server. Start it; if the host is lost, evacuate or delete the server"
+	case r.verb == "create volume" && strings.Contains(text, noKey):
+		return ". Cinder asks the key manager (Barbican) for the key of an encrypted volume, with the token of the driver. " +
+			"Either the credential lacks the role that may create keys, mostly \"creator\", or the key manager is down"
+	case r.verb == "delete volume" && strings.Contains(text, noKeyDelete):
+		return " Cinder deletes the key in the key manager (Barbican) with the token of the driver. Either the credential lacks the role for keys, mostly \"creator\", " +
+			"or the key manager is down. The volume is now in status error_deleting, which an administrator of the cloud must reset before the next delete"
+	}
+	return ""
 }
 
 // httpStatus is the status of an answer, for errors.As.

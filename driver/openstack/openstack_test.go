@@ -501,6 +501,8 @@ func TestAnswersHaveTheirKind(t *testing.T) {
 		"snapshot too new a way":    {"create snapshot in use", 406, "Version 3.66 is not supported by the API.", volume.Unimplemented},
 		"snapshot of a group":       {"delete snapshot", 400, "Invalid snapshot: Snapshot status must be available or error and must not be part of a group.", volume.Conflict},
 		"source not ready":          {"create", 400, "Invalid snapshot: Originating snapshot status must be one of 'available' values", volume.Busy},
+		"a key that stays":          {"delete", 400, "Invalid volume: Unable to delete encryption key for volume.", volume.Failed},
+		"no key":                    {"create", 400, "Key manager error", volume.Unavailable},
 		"policy for a list":         {"volumes", 403, "Policy doesn't allow", volume.PermissionDenied},
 		"too many requests":         {"detach", 429, "", volume.Unavailable},
 		"rate limited by a proxy":   {"volume", 498, "", volume.Unavailable},
@@ -549,6 +551,20 @@ func TestAnswersHaveTheirKind(t *testing.T) {
 				t.Errorf("Sent = %v, want %v", failure.Sent, sent)
 			}
 		})
+	}
+}
+
+func TestARefusedKeySaysWhichRoleTheCredentialMayLack(t *testing.T) {
+	t.Parallel()
+	for operation, test := range map[string]struct{ answer, want string }{
+		"create": {"Key manager error", `Key manager error. Cinder asks the key manager (Barbican)`},
+		"delete": {"Invalid volume: Unable to delete encryption key for volume.", `The volume is now in status error_deleting, which an administrator`},
+	} {
+		c, _ := connect(t, answer{status: 400, body: `{"badRequest": {"code": 400, "message": "` + test.answer + `"}}`})
+		err := operationNamed(t, operation).run(t.Context(), c)
+		if !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), `mostly "creator"`) {
+			t.Errorf("%s: want %q and the role, got %v", operation, test.want, err)
+		}
 	}
 }
 

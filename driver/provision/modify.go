@@ -233,7 +233,8 @@ func (s *Service) awaitType(ctx context.Context, before volume.Volume, target vo
 			v.ID, v.Status, before.Type, target.Name, reason).Op("modify"))
 	case migrate:
 		return volume.Errorf(volume.Failed, "Cinder accepted the type change of volume %s from %s to %s, but did not carry it out, although it may move the volume%s. "+
-			"Cinder cannot move a volume that has snapshots or replicas, or if no backend of the new type has room. It cannot move a volume in use if Nova does not replace its disk. An administrator of the cloud finds the reason in the logs of Cinder",
+			"Cinder cannot move a volume that has snapshots or replicas, nor any volume if no backend of the new type has room. It cannot move a volume in use if Nova does not replace its disk. "+
+			"On Ceph, it cannot encrypt or decrypt one. An administrator of the cloud finds the reason in the logs of Cinder",
 			v.ID, v.Type, target.Name, reason).Op("modify")
 	}
 	return volume.Errorf(volume.InvalidArgument, "Cinder accepted the type change of volume %s from %s to %s, but did not carry it out%s. "+

@@ -43,6 +43,9 @@ func (s *Service) findOrCreateBackup(ctx context.Context, spec Spec) (volume.Sna
 	if err := s.cleanUp(ctx, b); err != nil {
 		return volume.Snapshot{}, err
 	}
+	if err := s.refuseCut(ctx, b); err != nil {
+		return volume.Snapshot{}, err
+	}
 	return b, nil
 }
 
@@ -73,6 +76,9 @@ func (s *Service) cleanUp(ctx context.Context, b volume.Snapshot) error {
 
 // createBackup sends the create request once the temporary snapshot is available.
 func (s *Service) createBackup(ctx context.Context, spec Spec) (volume.SnapshotID, error) {
+	if err := s.checkNotCut(ctx, spec.Volume); err != nil {
+		return "", err
+	}
 	if err := s.checkStoreTakesAnother(ctx, spec); err != nil {
 		return "", err
 	}

@@ -1,12 +1,13 @@
 // Package snapshot creates, lists and deletes snapshots and backups: a CSI snapshot ID names either.
 //
-// Create finds the object by name or creates it, and returns it once it is available. The package itself keeps nothing in memory; package
-// idempotent keeps the creates whose answers were lost.
+// Create finds the object by name or creates it, and returns it once it is available. The package itself keeps in memory only whether a backup
+// was seen in Ceph, which saves backups that it would delete. Package idempotent keeps the creates whose answers were lost.
 package snapshot
 
 import (
 	"context"
 	"log/slog"
+	"sync/atomic"
 
 	"github.com/cinder-csi/cinder-csi/driver/idempotent"
 	"github.com/cinder-csi/cinder-csi/driver/inflight"
@@ -37,6 +38,7 @@ type Service struct {
 	locks         *inflight.Locks
 	snapshots     kind
 	backups       kind
+	cephBackups   atomic.Bool // a backup was seen in Ceph
 }
 
 // New returns the service for the snapshots and backups of a cloud. The waiters wait for changes of its volumes, snapshots and backups.

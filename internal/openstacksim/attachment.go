@@ -48,7 +48,7 @@ func (a *attachment) view(detail bool) obj {
 			{"device_path", "/dev/sim/volume-" + a.volume.id},
 			{"qos_specs", nil},
 			{"access_mode", "rw"},
-			{"encrypted", false},
+			{"encrypted", a.volume.encrypted()},
 			{"cacheable", false},
 			{"driver_volume_type", "local"},
 			{"attachment_id", a.id},

@@ -82,7 +82,7 @@ func (v *volume) view(s *Sim, c *call, kind volumeView) obj {
 		{"links", c.selfLinks("volumes", v.id)},
 		{"user_id", v.user},
 		{"bootable", boolText(v.bootable)},
-		{"encrypted", false},
+		{"encrypted", v.encrypted()},
 		{"replication_status", nil},
 		{"consistencygroup_id", nil},
 		{"multiattach", v.multiattach},
@@ -107,6 +107,9 @@ func (v *volume) view(s *Sim, c *call, kind volumeView) obj {
 	if c.version >= 63 {
 		o = append(o, pair{"volume_type_id", v.kind.ID})
 	}
+	if c.version >= 64 && v.encrypted() {
+		o = append(o, pair{"encryption_key_id", fixedID("key", v.id)})
+	}
 	if c.version >= 65 {
 		o = append(o, pair{"consumes_quota", true})
 	}
@@ -119,6 +122,8 @@ func (v *volume) view(s *Sim, c *call, kind volumeView) obj {
 	}
 	return o
 }
+
+func (v *volume) encrypted() bool { return v.kind.Encryption != nil }
 
 // service is the UUID of the cinder-volume service of the volume; null before it is scheduled.
 func (v *volume) service() any {

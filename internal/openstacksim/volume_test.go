@@ -187,6 +187,20 @@ func TestTypesComeAndGoOverTheAPI(t *testing.T) {
 	member.want(http.StatusNotFound, member.do("GET", "/volume/types/"+id, "3.70", ""))
 }
 
+// As Cinder 26 answers with an encrypted type.
+func TestAVolumeOfAnEncryptedTypeSaysSo(t *testing.T) {
+	config := openstacksim.Default()
+	config.VolumeTypes = append(config.VolumeTypes, openstacksim.VolumeType{Name: "encrypted", Encryption: &openstacksim.Encryption{Provider: "luks"}})
+	c := login(t, openstacksim.New(config), "demo", "demo")
+	for kind, want := range map[string]string{"standard": "false <nil> <nil>", "encrypted": "true <nil> string"} {
+		id := c.create(`"size":1,"volume_type":"` + kind + `"`)
+		show := func(version string) answer { return c.do("GET", "/volume/volumes/"+id, version, "") }
+		if got := fmt.Sprintf("%v %T %T", show("3.63").at("volume", "encrypted"), show("3.63").at("volume", "encryption_key_id"), show("3.64").at("volume", "encryption_key_id")); got != want {
+			t.Errorf("type %s: want %s, got %s", kind, want, got)
+		}
+	}
+}
+
 func TestSnapshotsHoldTheirVolume(t *testing.T) {
 	c := login(t, instant(), "demo", "demo")
 	volume := c.create(`"size":2,"availability_zone":"az2"`)

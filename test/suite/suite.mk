@@ -112,7 +112,7 @@ test-cloud: build tools ## cloudparity, generator, driver, conformance, csi-sani
 test-cloud-guests: override CLOUD := epoxy
 test-cloud-guests: override BACKEND := ceph
 test-cloud-guests: override COMPUTE := libvirt
-test-cloud-guests: build ## the life of volumes in guests that Nova's libvirt driver runs (QEMU, Ceph); keeps the record and writes the table (half an hour)
+test-cloud-guests: build ## the life of volumes in guests that Nova's libvirt driver runs (QEMU, Ceph); keeps the record and writes the table (an hour)
 	$(MAKE) cloud-up CLOUD=$(CLOUD) BACKEND=$(BACKEND) COMPUTE=$(COMPUTE)
 	status=0; OPENSTACK_BED="$(CLOUD_BED)" go test -json -count 1 -tags openstack -timeout 2h -run '$(OPENSTACK_TESTS)' ./test/suite/guests | \
 	  tee "$(CLOUD_BED)/log/test-guests.json" | go run ./test/judge/clouds -bed "$(CLOUD_BED)" || status=$$?; \

@@ -13,9 +13,9 @@ import time
 
 from bedclient import Bed, wait
 
-ROLES = ('admin', 'member', 'reader', 'service')
+ROLES = ('admin', 'member', 'reader', 'service', 'creator')
 PROJECTS = ('admin', 'service', 'demo', 'other')
-SERVICES = ('nova', 'placement', 'glance', 'cinder', 'neutron')
+SERVICES = ('nova', 'placement', 'glance', 'cinder', 'neutron', 'barbican')
 # cloud in clouds.yaml, user, project, role
 PEOPLE = (
     ('lab-admin', 'admin', 'admin', 'admin'),
@@ -34,6 +34,7 @@ CATALOG = (
     ('image', 'glance', 'glance', ''),
     ('network', 'neutron', 'neutron', ''),
 )
+KEY_MANAGER = ('key-manager', 'barbican', 'barbican', '')
 VOLUME_TYPES = (
     ('standard', 'default type', {'volume_backend_name': 'standard'}),
     ('fast', 'second pool', {'volume_backend_name': 'fast',
@@ -41,6 +42,10 @@ VOLUME_TYPES = (
     ('multiattach', 'attach to several servers',
      {'volume_backend_name': 'standard', 'multiattach': '<is> True'}),
 )
+ENCRYPTED_TYPE = ('encrypted', 'LUKS by the hypervisor',
+                  {'volume_backend_name': 'standard'})
+ENCRYPTION = {'provider': 'luks', 'cipher': 'aes-xts-plain64',
+              'key_size': 256, 'control_location': 'front-end'}
 VOLUME_QUOTA = {
     'volumes': 300, 'gigabytes': 20000, 'snapshots': 200, 'backups': 50,
     'backup_gigabytes': 2000, 'groups': 20,
@@ -100,6 +105,7 @@ class Identity:
 
     def __init__(self, bed):
         self.bed = bed
+        self.keys = has_keys(bed)
         self.admin = bed.login('admin', 'admin')
 
     def fill(self):
@@ -109,6 +115,10 @@ class Identity:
         members = [(s, 'service', r) for s in SERVICES
                    for r in ('admin', 'service')]
         members += [person[1:] for person in PEOPLE]
+        if self.keys:
+            members += [(user, project, 'creator')
+                        for _, user, project, role in PEOPLE
+                        if role == 'member']
         for user, project, role in members:
             ident = self._ensure('user', user, domain_id='default',
                                  password=self.bed.secrets[user])
@@ -131,7 +141,8 @@ class Identity:
                     self.admin('GET', 'keystone', '/services')['services']}
         endpoints = {(e['service_id'], e['interface']): e for e in
                      self.admin('GET', 'keystone', '/endpoints')['endpoints']}
-        for kind, name, service, path in CATALOG:
+        for kind, name, service, path in CATALOG + (
+                (KEY_MANAGER,) if self.keys else ()):
             ident = services.get(kind) or self.admin(
                 'POST', 'keystone', '/services',
                 {'service': {'type': kind, 'name': name}})['service']['id']
@@ -156,13 +167,15 @@ class Identity:
 
     def _credential(self):
         demo = self.bed.login('demo', 'demo')
+        roles = ['member'] + (['creator'] if self.keys else [])
         path = '/users/%s/application_credentials' % demo.user_id
         for have in demo('GET', 'keystone', path)['application_credentials']:
             if have['name'] == 'csi':
                 return have['id']
         return demo('POST', 'keystone', path, {'application_credential': {
             'name': 'csi', 'secret': self.bed.secrets['csi'],
-            'roles': [{'name': 'member'}]}})['application_credential']['id']
+            'roles': [{'name': role} for role in roles]}}
+            )['application_credential']['id']
 
     def _write_files(self, credential):
         url, secrets = self.bed.public_url('keystone', '/v3'), self.bed.secrets
@@ -276,10 +289,19 @@ class Content:
                 self.admin('POST', 'cinder', '/types', {'volume_type': {
                     'name': name, 'description': description,
                     'extra_specs': specs}})
+        if has_keys(self.bed) and ENCRYPTED_TYPE[0] not in have:
+            self._encrypted_type(*ENCRYPTED_TYPE)
         if 'lab-group' not in self._names(
                 'cinder', '/group_types', 'group_types'):
             self.admin('POST', 'cinder', '/group_types', {'group_type': {
                 'name': 'lab-group', 'description': 'generic volume groups'}})
+
+    def _encrypted_type(self, name, description, specs):
+        ident = self.admin('POST', 'cinder', '/types', {'volume_type': {
+            'name': name, 'description': description,
+            'extra_specs': specs}})['volume_type']['id']
+        self.admin('POST', 'cinder', '/types/%s/encryption' % ident,
+                   {'encryption': ENCRYPTION})
 
     def _flavors(self):
         have = self._names('nova', '/flavors', 'flavors')
@@ -369,6 +391,11 @@ class Content:
                 self._reporting('cinder') >= {('cinder-backup', 'lab')} | {
                     ('cinder-volume', 'lab@backend-' + z)
                     for z in self.bed.cinder_zones})
+
+
+def has_keys(bed):
+    """As has_barbican of lib/barbican.sh."""
+    return bed.settings['compute'] == 'libvirt'
 
 
 def _seconds(timestamp):

@@ -39,6 +39,8 @@ HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 . "$HERE/lib/ceph.sh"
 # shellcheck source=lib/libvirt.sh
 . "$HERE/lib/libvirt.sh"
+# shellcheck source=lib/barbican.sh
+. "$HERE/lib/barbican.sh"
 # shellcheck source=lib/database.sh
 . "$HERE/lib/database.sh"
 # shellcheck source=lib/services.sh
@@ -72,7 +74,7 @@ read_settings() {
 
 add_packages() {
     [ "$BED_BACKEND" != ceph ] || PACKAGES+=("${CEPH_PACKAGES[@]}")
-    [ "$BED_ATTACH" != libvirt ] || PACKAGES+=("${LIBVIRT_PACKAGES[@]}")
+    [ "$BED_ATTACH" != libvirt ] || PACKAGES+=("${LIBVIRT_PACKAGES[@]}" "${BARBICAN_PACKAGES[@]}")
     [ "$BED_TLS" != 1 ] || PACKAGES+=(haproxy openssl)
 }
 
@@ -82,6 +84,7 @@ assign_ports() {
     KEYSTONE_PORT=$((5000 + o)) NOVA_PORT=$((8774 + o)) METADATA_PORT=$((8775 + o))
     CINDER_PORT=$((8776 + o)) PLACEMENT_PORT=$((8778 + o)) METADATA_PROXY_PORT=$((8780 + o))
     GLANCE_PORT=$((9292 + o)) NEUTRON_PORT=$((9696 + o)) CEPH_PORT=$((6789 + o))
+    BARBICAN_PORT=$((9311 + o))
     TLS_OFFSET=10000 # of the TLS ports from those of the services
     RABBIT_PORT=$((5672 + o)) EPMD_PORT=$((14369 + o))
     [ "$RABBIT_PORT" -lt 45000 ] || die "PORT_OFFSET $o is too large"

@@ -25,7 +25,7 @@ func TestControllerModifyVolumeRefuses(t *testing.T) {
 		"an unknown parameter":            {parameters: map[string]string{"tpye": "fast"}, code: codes.InvalidArgument, text: "did you mean type?"},
 		"an unknown type":                 {parameters: map[string]string{"type": "multiatach"}, code: codes.InvalidArgument, text: "did you mean multiattach?"},
 		"a move that is not allowed":      {parameters: map[string]string{"type": "fast"}, code: codes.InvalidArgument, text: "policy: on-demand"},
-		"a move that the backend refuses": {fault: openstacksim.Fault{Operation: openstacksim.RetypeVolume}, parameters: map[string]string{"type": "fast", "policy": "on-demand"}, code: codes.FailedPrecondition, text: "did not carry it out"},
+		"a move that the backend refuses": {fault: openstacksim.Fault{Operation: openstacksim.RetypeVolume}, parameters: map[string]string{"type": "fast", "policy": "on-demand"}, code: codes.FailedPrecondition, text: "On Ceph, it cannot encrypt or decrypt one"},
 		"an answer that is lost":          {fault: openstacksim.Fault{Path: action, After: true, Drop: true, Times: 1}, parameters: map[string]string{"type": "multiattach"}, code: codes.Unavailable, retry: true},
 		"a cloud that does not allow":     {fault: openstacksim.Fault{Path: action, Status: 403}, parameters: map[string]string{"type": "multiattach"}, code: codes.PermissionDenied},
 		"types that are not shown":        {fault: openstacksim.Fault{Path: "/volume/v3/*/types", Status: 403}, parameters: map[string]string{"type": "multiattach"}, code: codes.PermissionDenied},

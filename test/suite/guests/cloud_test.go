@@ -26,8 +26,8 @@ import (
 
 // region is the cloud and the controller role of the driver.
 type region struct {
-	bed, log                                   string
-	nova, cinder, glance, adminNova, adminDisk *gophercloud.ServiceClient
+	bed                                                  string
+	nova, cinder, glance, keystone, adminNova, adminDisk *gophercloud.ServiceClient
 	csi.ControllerClient
 }
 
@@ -37,18 +37,32 @@ const patience = 15 * time.Minute
 // newRegion starts the controller until the test ends.
 func newRegion(t *testing.T) *region {
 	t.Helper()
+	r := newCloud(t)
+	r.ControllerClient = startController(t, filepath.Join(r.bed, "cloud.conf"))
+	return r
+}
+
+func newCloud(t *testing.T) *region {
+	t.Helper()
 	r := &region{bed: bedWithGuests(t)}
 	member, admin := r.connect(t, "lab-demo"), r.connect(t, "lab-admin")
 	r.nova, r.cinder, r.glance = service(t, member, "compute", "2.87"), service(t, member, "block-storage", "3.62"), service(t, member, "image", "")
+	r.keystone = service(t, member, "identity", "")
 	r.adminNova, r.adminDisk = service(t, admin, "compute", "2.87"), service(t, admin, "block-storage", "3.62")
+	return r
+}
+
+// startController starts the controller role with the credential of a cloud.conf until the test ends.
+func startController(t *testing.T, conf string) csi.ControllerClient {
+	t.Helper()
 	dir := t.TempDir()
-	r.log = filepath.Join(dir, "controller.log")
-	log, err := os.Create(r.log)
+	path := filepath.Join(dir, "controller.log")
+	log, err := os.Create(path)
 	must(t, "make the log", err)
 	defer log.Close()
 	program, err := filepath.Abs(filepath.Join("..", "..", "..", "bin", "cinder-csi-driver"))
 	must(t, "find the driver", err)
-	cmd := exec.Command(program, "--endpoint=unix://"+dir+"/csi.sock", "--cloud-config="+filepath.Join(r.bed, "cloud.conf"), "--cluster=guests",
+	cmd := exec.Command(program, "--endpoint=unix://"+dir+"/csi.sock", "--cloud-config="+conf, "--cluster=guests",
 		"--provide-node-service=false", "--logging-format=json", "--v=4")
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM} // the controller ends when the test is killed
@@ -58,17 +72,16 @@ func newRegion(t *testing.T) *region {
 		if err := cmd.Wait(); err != nil {
 			t.Errorf("want exit 0 of the controller after SIGTERM, got %v", err)
 		}
-		if text, _ := os.ReadFile(r.log); t.Failed() {
+		if text, _ := os.ReadFile(path); t.Failed() {
 			t.Logf("the controller's log:\n%s", text)
 		}
 	})
 	conn, err := grpc.NewClient("unix://"+dir+"/csi.sock", grpc.WithTransportCredentials(insecure.NewCredentials()))
 	must(t, "connect to the controller", err)
 	t.Cleanup(func() { conn.Close() })
-	r.ControllerClient = csi.NewControllerClient(conn)
 	_, err = csi.NewIdentityClient(conn).Probe(within(t, time.Minute), &csi.ProbeRequest{}, grpc.WaitForReady(true))
 	must(t, "start the controller", err)
-	return r
+	return csi.NewControllerClient(conn)
 }
 
 // bedWithGuests is the directory of the running cloud.
@@ -256,6 +269,8 @@ func (r *region) image(t *testing.T, properties map[string]string) string {
 type volume struct {
 	ID, Status  string
 	Size        int
+	Type        string `json:"volume_type"`
+	Encrypted   bool
 	Attachments []struct{ Device, AttachmentID string }
 }
 

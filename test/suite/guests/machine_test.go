@@ -8,17 +8,13 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/container-storage-interface/spec/lib/go/csi"
 )
 
 // Two guests have one disk. What one writes, the other reads.
 func TestTwoGuestsShareARawBlockVolume(t *testing.T) {
 	r := newRegion(t)
 	one, two := r.node(t, r.serverNamed(t, "node-az1")), r.node(t, r.serverNamed(t, "node-az2"))
-	c := r.create(t, one, claim{shared: true}, 1, func(request *csi.CreateVolumeRequest) {
-		request.Parameters = map[string]string{"type": "multiattach"}
-	})
+	c := r.create(t, one, claim{shared: true}, 1, ofType("multiattach"))
 	one.use(t, c)
 	two.use(t, c)
 	sum := one.sh(t, "dd if=/dev/urandom of=/run/data bs=1M count=8 2>/dev/null; dd if=/run/data of="+c.target()+" bs=1M seek=500 oflag=direct 2>/dev/null; md5sum </run/data")
@@ -47,18 +43,8 @@ func TestAVolumeLivesOnVirtioSCSI(t *testing.T) {
 		t.Errorf("want a SCSI disk, got %s", got)
 	}
 	sum := n.write(t, c, "kept")
-	timed(t, "expand in use", func() error {
-		_, err := r.ControllerExpandVolume(within(t, patience), &csi.ControllerExpandVolumeRequest{
-			VolumeId: c.id, CapacityRange: &csi.CapacityRange{RequiredBytes: 2 << 30}, VolumeCapability: c.capability(),
-		})
-		if err != nil {
-			return err
-		}
-		_, err = n.NodeExpandVolume(within(t, patience), &csi.NodeExpandVolumeRequest{
-			VolumeId: c.id, VolumePath: c.target(), StagingTargetPath: c.staging(), VolumeCapability: c.capability(), CapacityRange: &csi.CapacityRange{RequiredBytes: 2 << 30},
-		})
-		return err
-	})
+	timed(t, "expand in use", func() error { return r.expand(t, c, 2<<30) })
+	timed(t, "expand in use: node", func() error { return n.expand(t, c, 2<<30) })
 	n.leave(t, c)
 	n.use(t, c)
 	n.wantData(t, c, "kept", sum)

@@ -82,7 +82,7 @@ func (n *node) console() string {
 // startDriver starts the node role, with the environment of its image. The guest runs on after a test, so an earlier driver may be there.
 func (n *node) startDriver(t *testing.T) {
 	t.Helper()
-	n.sh(t, "mountpoint -q /var/lib/kubelet || mount LABEL="+guest.SystemLabel+" /var/lib/kubelet; touch "+cloudConf)
+	n.sh(t, "grep -q ' /var/lib/kubelet ' /proc/mounts || mount LABEL="+guest.SystemLabel+" /var/lib/kubelet; touch "+cloudConf)
 	n.sh(t, "while p=$(pidof cinder-csi-driver); do kill $p; usleep 100000; done")
 	command := append([]string{"/busybox/env", "-i"}, image.Env...)
 	_, err := n.Start(agent.Command{Args: append(command, "/usr/bin/cinder-csi-driver", "--endpoint=unix://"+agent.Socket, "--cloud-config="+cloudConf,
@@ -145,14 +145,7 @@ func (c claim) capability() *csi.VolumeCapability {
 // create makes a volume through the driver until the test ends.
 func (r *region) create(t *testing.T, near *node, c claim, gib int64, change ...func(*csi.CreateVolumeRequest)) claim {
 	t.Helper()
-	request := &csi.CreateVolumeRequest{
-		Name: "guests-" + rand.Text(), CapacityRange: &csi.CapacityRange{RequiredBytes: gib << 30}, VolumeCapabilities: []*csi.VolumeCapability{c.capability()},
-		AccessibilityRequirements: &csi.TopologyRequirement{Preferred: []*csi.Topology{near.info.GetAccessibleTopology()}},
-	}
-	for _, f := range change {
-		f(request)
-	}
-	made, err := r.CreateVolume(within(t, patience), request)
+	made, err := r.CreateVolume(within(t, patience), near.request(c, gib, change...))
 	must(t, "create a volume", err)
 	c.id, c.context = made.GetVolume().GetVolumeId(), maps.Clone(made.GetVolume().GetVolumeContext())
 	t.Cleanup(func() {
@@ -162,6 +155,63 @@ func (r *region) create(t *testing.T, near *node, c claim, gib int64, change ...
 		})
 	})
 	return c
+}
+
+func ofType(name string) func(*csi.CreateVolumeRequest) {
+	return func(request *csi.CreateVolumeRequest) { request.Parameters = map[string]string{"type": name} }
+}
+
+func fromSnapshot(id string) func(*csi.CreateVolumeRequest) {
+	return func(request *csi.CreateVolumeRequest) {
+		request.VolumeContentSource = &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Snapshot{Snapshot: &csi.VolumeContentSource_SnapshotSource{SnapshotId: id}}}
+	}
+}
+
+func fromVolume(id string) func(*csi.CreateVolumeRequest) {
+	return func(request *csi.CreateVolumeRequest) {
+		request.VolumeContentSource = &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Volume{Volume: &csi.VolumeContentSource_VolumeSource{VolumeId: id}}}
+	}
+}
+
+func (r *region) expand(t *testing.T, c claim, size int64) error {
+	t.Helper()
+	_, err := r.ControllerExpandVolume(within(t, patience), &csi.ControllerExpandVolumeRequest{
+		VolumeId: c.id, CapacityRange: &csi.CapacityRange{RequiredBytes: size}, VolumeCapability: c.capability(),
+	})
+	return err
+}
+
+func (n *node) expand(t *testing.T, c claim, size int64) error {
+	t.Helper()
+	_, err := n.NodeExpandVolume(within(t, patience), &csi.NodeExpandVolumeRequest{
+		VolumeId: c.id, VolumePath: c.target(), StagingTargetPath: c.staging(), VolumeCapability: c.capability(), CapacityRange: &csi.CapacityRange{RequiredBytes: size},
+	})
+	return err
+}
+
+// snapshot makes a snapshot until the test ends.
+func (r *region) snapshot(t *testing.T, c claim) string {
+	t.Helper()
+	made, err := r.CreateSnapshot(within(t, patience), &csi.CreateSnapshotRequest{Name: "guests-" + c.id, SourceVolumeId: c.id})
+	must(t, "create a snapshot", err)
+	id := made.GetSnapshot().GetSnapshotId()
+	t.Cleanup(func() {
+		_, err := r.DeleteSnapshot(within(t, patience), &csi.DeleteSnapshotRequest{SnapshotId: id})
+		must(t, "delete the snapshot", err)
+	})
+	return id
+}
+
+// request is for a new volume that the node can have.
+func (n *node) request(c claim, gib int64, change ...func(*csi.CreateVolumeRequest)) *csi.CreateVolumeRequest {
+	request := &csi.CreateVolumeRequest{
+		Name: "guests-" + rand.Text(), CapacityRange: &csi.CapacityRange{RequiredBytes: gib << 30}, VolumeCapabilities: []*csi.VolumeCapability{c.capability()},
+		AccessibilityRequirements: &csi.TopologyRequirement{Preferred: []*csi.Topology{n.info.GetAccessibleTopology()}},
+	}
+	for _, f := range change {
+		f(request)
+	}
+	return request
 }
 
 // attach is what Kubernetes does before a node can stage the volume.

@@ -80,7 +80,7 @@ secret() { # NAME: prints the bed's secret of that name, made at first use
 make_secrets() {
     local name
     for name in admin demo-admin demo demo-reader other csi \
-        nova placement glance cinder neutron metadata rabbitmq; do
+        nova placement glance cinder neutron barbican metadata rabbitmq; do
         secret "$name" > /dev/null
     done
 }

@@ -11,6 +11,8 @@ ceph_pools() { # one for each zone and type
     for zone in $CINDER_AZS; do echo "$zone-standard $zone-fast"; done
 }
 
+# Nova gives qemu-img 1 GiB of address space, to read the header of an encrypted volume in use that has grown. With three threads for
+# messages, librbd needs more.
 ceph_conf() {
     cat <<EOT
 [global]
@@ -33,6 +35,8 @@ mon allow pool size one = true
 mon allow pool delete = true
 mon data avail warn = 1
 osd memory target = 939524096
+[client]
+ms async op threads = 1
 [mon]
 mon data = $CEPH/mon
 keyring = $CEPH/mon.keyring
@@ -72,8 +76,10 @@ start_ceph() {
     mkdir -p "$CEPH"/{mon,mgr,osd} "$ETC/ceph"
     [ -s "$CEPH/fsid" ] || cat /proc/sys/kernel/random/uuid > "$CEPH/fsid"
     ceph_conf > "$ETC/ceph/ceph.conf"
-    # os-brick, which attaches volumes for cinder-backup, knows this place alone. It is that of the root directory.
+    # os-brick, which attaches volumes for cinder-backup, knows this place alone, and so does Nova when an encrypted volume in use
+    # grows. It is that of the root directory.
     mkdir -p /etc/ceph
+    ln -sfn "$ETC/ceph/ceph.conf" /etc/ceph/ceph.conf
     ln -sfn "$CEPH/client.admin.keyring" /etc/ceph/ceph.client.admin.keyring
     [ -e "$CEPH/mon/keyring" ] || make_ceph_monitor
     start ceph-mon ceph-mon -f -i a --conf "$ETC/ceph/ceph.conf"

@@ -186,6 +186,7 @@ workers = 1
 enabled = false
 [spice]
 enabled = false
+$(! has_barbican || key_manager)
 $(common nova compute)
 EOT
 }
@@ -250,13 +251,19 @@ interface = internal
 [service_user]
 send_service_user_token = true
 $(credentials cinder)
-[key_manager]
-backend = cinder.keymgr.conf_key_mgr.ConfKeyManager
-fixed_key = 00000000000000000000000000000000
+$(if has_barbican; then key_manager; else fixed_key; fi)
 $(database database cinder)
 $(common cinder volumev3)
 EOT
     cinder_backends
+}
+
+fixed_key() {
+    cat <<EOT
+[key_manager]
+backend = cinder.keymgr.conf_key_mgr.ConfKeyManager
+fixed_key = 00000000000000000000000000000000
+EOT
 }
 
 cinder_backups() {
@@ -307,7 +314,7 @@ bed_json() {
     cat <<EOT
 {"address": "$BED_ADDRESS", "keystone": $KEYSTONE_PORT, "nova": $NOVA_PORT, "metadata": $METADATA_PORT,
  "cinder": $CINDER_PORT, "placement": $PLACEMENT_PORT, "glance": $GLANCE_PORT,
- "neutron": $NEUTRON_PORT, "metadata_proxy": $METADATA_PROXY_PORT,
+ "neutron": $NEUTRON_PORT, "barbican": $BARBICAN_PORT, "metadata_proxy": $METADATA_PROXY_PORT,
  "nova_azs": "$NOVA_AZS", "cinder_azs": "$CINDER_AZS",
  "tls": $BED_TLS, "tls_offset": $TLS_OFFSET, "ca": "$TLS/ca.pem",
  "nodes_per_az": $BED_NODES_PER_AZ, "max_disks": $NOVA_MAX_VOLUMES,
@@ -330,4 +337,5 @@ write_configs() {
     nova_conf > "$ETC/nova/nova.conf"
     for zone in $NOVA_AZS; do compute_conf "$zone" > "$ETC/nova/compute-$zone.conf"; done
     cinder_conf > "$ETC/cinder/cinder.conf"
+    write_barbican_config
 }

@@ -52,6 +52,7 @@ make_databases() {
 
 make_schemas() {
     local name nova keystone cinder
+    ! has_barbican || DATABASES+=(barbican)
     for name in "${DATABASES[@]}"; do
         echo "CREATE DATABASE IF NOT EXISTS $name CHARACTER SET utf8;"
     done | sql
@@ -63,7 +64,7 @@ make_schemas() {
     cinder=$!
     wait "$nova" || die "no schema for nova, see $LOG/schema-nova.log"
     wait "$keystone" || die "no schema for keystone or placement, see $LOG/schema-keystone.log"
-    wait "$cinder" || die "no schema for cinder or glance, see $LOG/schema-cinder.log"
+    wait "$cinder" || die "no schema for cinder, glance or barbican, see $LOG/schema-cinder.log"
 }
 
 nova_schema() {
@@ -86,7 +87,8 @@ keystone_schema() {
 
 cinder_schema() {
     cinder-manage --config-file "$ETC/cinder/cinder.conf" db sync &&
-        glance-manage --config-file "$ETC/glance/glance-api.conf" db_sync
+        glance-manage --config-file "$ETC/glance/glance-api.conf" db_sync &&
+        { ! has_barbican || barbican_schema; }
 }
 
 keep_dump() { # FILE

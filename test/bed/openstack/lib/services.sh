@@ -49,6 +49,7 @@ start_apis() {
     start neutron-stub python3 "$PYLIB/neutron_stub.py" "$BED_ADDRESS" "$NEUTRON_PORT"
     start metadata-proxy python3 "$PYLIB/metadata_proxy.py" "$BED"
     start_glance_api
+    start_barbican
     start cinder-api cinder-api --config-file "$ETC/cinder/cinder.conf"
     start_nova_api
 }
@@ -98,4 +99,5 @@ wait_for_apis() {
     wait_for 300 glance-api port_open "$BED_ADDRESS" "$GLANCE_PORT"
     wait_for 300 cinder-api port_open "$BED_ADDRESS" "$CINDER_PORT"
     wait_for 300 nova-api port_open "$BED_ADDRESS" "$NOVA_PORT"
+    ! has_barbican || wait_for 300 barbican-api port_open "$BED_ADDRESS" "$BARBICAN_PORT"
 }

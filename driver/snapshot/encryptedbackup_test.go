@@ -1,0 +1,69 @@
+package snapshot
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
+	"github.com/cinder-csi/cinder-csi/test/kit/cloudtest"
+)
+
+func TestABackupOfAnEncryptedVolumeInCephIsRefusedAndDeleted(t *testing.T) {
+	for name, test := range map[string]struct {
+		inCeph, encrypted, refused bool
+	}{
+		"in Ceph":                        {true, true, true},
+		"in Ceph, of a plain volume":     {true, false, false},
+		"in a store that counts objects": {false, true, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				source := cloudtest.SourceVolume
+				if test.encrypted {
+					source.Type = "encrypted"
+				}
+				c := cloudtest.NewWith(t, func(config *openstacksim.Config) {
+					config.CephBackups = test.inCeph
+					config.VolumeTypes = append(config.VolumeTypes, openstacksim.VolumeType{Name: "encrypted", Encryption: &openstacksim.Encryption{Provider: "luks"}})
+				}, source)
+				s := snapshots(c)
+				b, err := retried(t, s, backupSpec())
+				if !test.refused {
+					if err != nil || !b.Ready() {
+						t.Error(b, err)
+					}
+					return
+				}
+				cloudtest.WantKind(t, err, volume.Conflict, false)
+				if !strings.Contains(err.Error(), string(source.ID)+" is encrypted") || !strings.Contains(err.Error(), "type: snapshot") {
+					t.Errorf("the error lacks the volume, the reason or the way out: %v", err)
+				}
+				if len(c.Objects(false)) != 0 || len(c.Objects(true)) != 0 {
+					t.Errorf("left: %v and %v", c.Objects(false), c.Objects(true))
+				}
+				_, err = retried(t, s, backupSpec())
+				if cloudtest.WantKind(t, err, volume.Conflict, false); c.Count("CreateBackup") != 1 || c.Count("CreateSnapshot") != 1 {
+					t.Errorf("want a second refusal before anything is made, after %v", c.Calls)
+				}
+			})
+		})
+	}
+}
+
+func TestABackupOfAnotherProgramIsRefusedAndStays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := cloudtest.SourceVolume
+		source.Type = "encrypted"
+		foreign := volume.Snapshot{ID: cloudtest.SnapshotID(2), Name: backupSpec().Name, Volume: source.ID, Status: volume.Available, Size: source.Size, Backup: true, From: cloudtest.SnapshotID(9)}
+		c := cloudtest.NewWith(t, func(config *openstacksim.Config) {
+			inCeph(config)
+			config.VolumeTypes = append(config.VolumeTypes, openstacksim.VolumeType{Name: "encrypted", Encryption: &openstacksim.Encryption{Provider: "luks"}})
+		}, source).WithBackups(foreign)
+		_, err := snapshots(c).Create(cloudtest.Within(t, 60), backupSpec())
+		if cloudtest.WantKind(t, err, volume.Conflict, true); len(c.Objects(true)) != 1 {
+			t.Errorf("want the backup of another program in place, after %v", c.Calls)
+		}
+	})
+}
