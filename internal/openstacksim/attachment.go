@@ -211,13 +211,16 @@ func (s *Sim) createAttachment(c *call) reply {
 }
 
 // deleteAttachment refuses while Nova uses the attachment: then only Nova may delete it (CVE-2023-2088). Cinder does not ask Nova
-// about an attachment that has not reached a host. Cinder of Victoria never asks Nova.
+// about an attachment that has not reached a host. Cinder of Victoria never asks Nova, and does not find the volume of another project.
 func (s *Sim) deleteAttachment(c *call) reply {
 	a, missing := s.oneAttachment(c)
 	if missing != nil {
 		return *missing
 	}
-	if a.volume.project != c.token.project.ID && !c.token.admin() {
+	if _, hidden := s.visible(c, a.volume.id); hidden != nil {
+		if c.beforeZed {
+			return *hidden
+		}
 		return forbidden("volume:attachment_delete")
 	}
 	asksNova := a.status != "reserved" && !c.beforeZed
