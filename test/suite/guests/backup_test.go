@@ -4,6 +4,7 @@ package guests
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -17,6 +18,24 @@ import (
 func TestABackupHasEveryByteOrIsRefused(t *testing.T) {
 	r := newRegion(t)
 	n := r.node(t, r.serverNamed(t, "node-az1"))
+	secret := r.create(t, n, claim{}, 1, ofType(encryptedType))
+	for _, when := range []string{"after Cinder has made it", "before"} {
+		timed(t, "refusal, "+when, func() error {
+			id, err := r.backup(t, secret)
+			t.Logf("CreateSnapshot: %s %v", id, err)
+			if status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), secret.id+" is encrypted") {
+				return fmt.Errorf("want a refusal because the volume is encrypted, got %s, %w", id, err)
+			}
+			return nil
+		})
+	}
+	var left struct{ Backups, Snapshots []struct{ ID string } }
+	send(t, r.cinder, http.MethodGet, "backups?volume_id="+secret.id, nil, &left)
+	send(t, r.cinder, http.MethodGet, "snapshots?volume_id="+secret.id, nil, &left)
+	if len(left.Backups)+len(left.Snapshots) > 0 {
+		t.Errorf("want nothing left of the refused backups, got %v", left)
+	}
+
 	c := r.create(t, n, claim{}, 1)
 	n.use(t, c)
 	n.mark(t, c, 0)
@@ -36,16 +55,6 @@ func TestABackupHasEveryByteOrIsRefused(t *testing.T) {
 		t.Errorf("want the bytes with checksum %s back, got %s", sum, got)
 	}
 	n.leave(t, restored)
-
-	secret := r.create(t, n, claim{}, 1, ofType(encryptedType))
-	timed(t, "backup of an encrypted volume", func() error {
-		id, err := r.backup(t, secret)
-		t.Logf("CreateSnapshot: %s %v", id, err)
-		if status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), secret.id+" is encrypted") {
-			return fmt.Errorf("want a refusal because the volume is encrypted, got %s, %w", id, err)
-		}
-		return nil
-	})
 }
 
 // backup asks for a backup until it is there or refused.
