@@ -22,7 +22,7 @@ func newBackup(t *testing.T, d *driver, volume, incremental string) (string, *cs
 	t.Helper()
 	req := &csi.CreateSnapshotRequest{
 		Name: "bed-" + rand.Text(), SourceVolumeId: volume,
-		Parameters: map[string]string{"type": "backup", "incremental": incremental, "backup-max-duration-seconds-per-gb": "600"},
+		Parameters: forInUse(t, map[string]string{"type": "backup", "incremental": incremental, "backup-max-duration-seconds-per-gb": "600"}),
 	}
 	began := time.Now()
 	for {
