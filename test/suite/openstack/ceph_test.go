@@ -28,7 +28,7 @@ import (
 func backendOf(t *testing.T, bed string) string { return settingsOf(t, bed).Backend }
 
 // settings are the part of bed.json that says which cloud it is.
-type settings struct{ Cloud, Backend string }
+type settings struct{ Cloud, Backend, Compute string }
 
 func settingsOf(t *testing.T, bed string) (s settings) {
 	t.Helper()
