@@ -95,6 +95,9 @@ func TestCephGivesAVolumeToAnotherBackendAndTakesItBack(t *testing.T) {
 		m.want(t, v, status, kind, backend)
 	}
 	stays("in use", "in-use", "standard", ceph, "did not carry it out", files)
+	if sumOf(t, used.file()) != sum {
+		t.Error("in use: the data differs after the refused move")
+	}
 	writeBlocks(t, used.file()) // it still takes writes
 	sum = sumOf(t, used.file())
 	used.down(t, t.Context())
