@@ -17,7 +17,7 @@ export OPENSTACK_BED
 choose_cloud() {
     local offset address
     case $CLOUD in
-        zed) SUITE=bookworm offset= address= ;;
+        zed) SUITE=bookworm offset='' address='' ;;
         victoria) SUITE=bullseye offset=1000 address=198.18.0.2 ;;
         epoxy) SUITE=trixie offset=2000 address=198.18.0.3 ;;
         sid) SUITE=sid offset=3000 address=198.18.0.4 ;;
