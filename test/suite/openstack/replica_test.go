@@ -194,7 +194,7 @@ func TestLostAnswersMakeOneSnapshotAndOneAttachment(t *testing.T) {
 	})
 	name := "bed-" + rand.Text()
 	shot := pursue(t, func(ctx context.Context) (*csi.CreateSnapshotResponse, error) {
-		return d.controller.CreateSnapshot(ctx, &csi.CreateSnapshotRequest{Name: name, SourceVolumeId: id})
+		return d.controller.CreateSnapshot(ctx, &csi.CreateSnapshotRequest{Name: name, SourceVolumeId: id, Parameters: forInUse(t, map[string]string{})})
 	})
 	if held := x.holds(t); held["snapshots"] != 1 || held["attachments"] != 1 || held["volumes"] != 1 {
 		t.Errorf("the project holds %v, want one each", held)
