@@ -49,10 +49,10 @@ func delays(path string, before func(), then func(http.Handler) http.Handler) fu
 	}
 }
 
-// pursue retries a call as external-provisioner does, until its answer is final.
+// pursue retries a call as external-provisioner does, until its answer is final. After a lost answer the driver waits up to two minutes for the object.
 func pursue[T any](t *testing.T, call func(ctx context.Context) (T, error)) T {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patient(2*time.Minute))
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patient(3*time.Minute))
 	defer cancel()
 	for {
 		answer, err := call(ctx)
