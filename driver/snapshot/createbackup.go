@@ -43,7 +43,7 @@ func (s *Service) findOrCreateBackup(ctx context.Context, spec Spec) (volume.Sna
 	if err := s.cleanUp(ctx, b); err != nil {
 		return volume.Snapshot{}, err
 	}
-	if err := s.refuseCut(ctx, b); err != nil {
+	if err := s.refuseTruncated(ctx, b); err != nil {
 		return volume.Snapshot{}, err
 	}
 	return b, nil
@@ -76,7 +76,10 @@ func (s *Service) cleanUp(ctx context.Context, b volume.Snapshot) error {
 
 // createBackup sends the create request once the temporary snapshot is available.
 func (s *Service) createBackup(ctx context.Context, spec Spec) (volume.SnapshotID, error) {
-	if err := s.checkNotCut(ctx, spec.Volume); err != nil {
+	switch err := s.checkNotTruncated(ctx, spec.Volume); {
+	case volume.Is(err, volume.Conflict):
+		return "", s.refuseBackup(ctx, spec, err)
+	case err != nil:
 		return "", err
 	}
 	if err := s.checkStoreTakesAnother(ctx, spec); err != nil {

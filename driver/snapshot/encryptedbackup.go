@@ -10,13 +10,13 @@ import (
 // than that by the LUKS header, until the volume grows. So the backup lacks the last bytes of the data, and Cinder says nothing: 2,068,480 bytes on
 // Epoxy. Cinder does not show whether the volume has grown, so the driver returns no such backup.
 
-// refuseCut deletes an available backup that may lack data, and returns the refusal.
-func (s *Service) refuseCut(ctx context.Context, b volume.Snapshot) error {
+// refuseTruncated deletes an available backup that may lack data, and returns the refusal.
+func (s *Service) refuseTruncated(ctx context.Context, b volume.Snapshot) error {
 	if !b.InCeph() {
 		return nil
 	}
 	s.cephBackups.Store(true)
-	refusal := s.checkNotCut(ctx, b.Volume)
+	refusal := s.checkNotTruncated(ctx, b.Volume)
 	if !volume.Is(refusal, volume.Conflict) {
 		return volume.AfterWrite(volume.IgnoreNotFound(refusal)) // nobody knows whether a deleted volume was encrypted
 	}
@@ -28,8 +28,8 @@ func (s *Service) refuseCut(ctx context.Context, b volume.Snapshot) error {
 	return refusal
 }
 
-// checkNotCut refuses a backup of an encrypted volume if this service has seen that the backups are in Ceph.
-func (s *Service) checkNotCut(ctx context.Context, id volume.ID) error {
+// checkNotTruncated refuses a backup of an encrypted volume if this service has seen that the backups are in Ceph.
+func (s *Service) checkNotTruncated(ctx context.Context, id volume.ID) error {
 	if !s.cephBackups.Load() {
 		return nil
 	}

@@ -25,8 +25,8 @@ func TestABackupOfAnEncryptedVolumeInCephIsRefusedAndDeleted(t *testing.T) {
 					source.Type = "encrypted"
 				}
 				c := cloudtest.NewWith(t, func(config *openstacksim.Config) {
+					withEncryptedType(config)
 					config.CephBackups = test.inCeph
-					config.VolumeTypes = append(config.VolumeTypes, openstacksim.VolumeType{Name: "encrypted", Encryption: &openstacksim.Encryption{Provider: "luks"}})
 				}, source)
 				s := snapshots(c)
 				b, err := retried(t, s, backupSpec())
@@ -52,15 +52,32 @@ func TestABackupOfAnEncryptedVolumeInCephIsRefusedAndDeleted(t *testing.T) {
 	}
 }
 
+// An earlier call made the temporary snapshot before anybody had seen that the backups are in Ceph.
+func TestARefusedBackupLeavesNoTemporarySnapshot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := cloudtest.SourceVolume
+		source.Type = "encrypted"
+		c := cloudtest.NewWith(t, withEncryptedType, source).WithSnapshots(ownTemporary(1, volume.Available))
+		s := snapshots(c)
+		s.cephBackups.Store(true)
+		_, err := retried(t, s, backupSpec())
+		if cloudtest.WantKind(t, err, volume.Conflict, false); len(c.Objects(false)) != 0 || len(c.Objects(true)) != 0 {
+			t.Errorf("left: %v and %v, after %v", c.Objects(false), c.Objects(true), c.Calls)
+		}
+	})
+}
+
+func withEncryptedType(config *openstacksim.Config) {
+	config.CephBackups = true
+	config.VolumeTypes = append(config.VolumeTypes, openstacksim.VolumeType{Name: "encrypted", Encryption: &openstacksim.Encryption{Provider: "luks"}})
+}
+
 func TestABackupOfAnotherProgramIsRefusedAndStays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := cloudtest.SourceVolume
 		source.Type = "encrypted"
 		foreign := volume.Snapshot{ID: cloudtest.SnapshotID(2), Name: backupSpec().Name, Volume: source.ID, Status: volume.Available, Size: source.Size, Backup: true, From: cloudtest.SnapshotID(9)}
-		c := cloudtest.NewWith(t, func(config *openstacksim.Config) {
-			inCeph(config)
-			config.VolumeTypes = append(config.VolumeTypes, openstacksim.VolumeType{Name: "encrypted", Encryption: &openstacksim.Encryption{Provider: "luks"}})
-		}, source).WithBackups(foreign)
+		c := cloudtest.NewWith(t, withEncryptedType, source).WithBackups(foreign)
 		_, err := snapshots(c).Create(cloudtest.Within(t, 60), backupSpec())
 		if cloudtest.WantKind(t, err, volume.Conflict, true); len(c.Objects(true)) != 1 {
 			t.Errorf("want the backup of another program in place, after %v", c.Calls)

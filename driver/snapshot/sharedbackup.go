@@ -40,8 +40,12 @@ func (s *Service) checkStoreTakesAnother(ctx context.Context, spec Spec) error {
 	if err != nil || !other.Ready() {
 		return err
 	}
-	refusal := volume.Errorf(volume.Conflict, "volume %s already has backup %s, and the backup store of this cloud (Ceph) keeps one backup of a snapshot for each volume. "+
-		"Delete that backup first, or use a class with type: snapshot", spec.Volume, other.ID).Op("snapshot")
+	return s.refuseBackup(ctx, spec, volume.Errorf(volume.Conflict, "volume %s already has backup %s, and the backup store of this cloud (Ceph) keeps one backup of a snapshot for each volume. "+
+		"Delete that backup first, or use a class with type: snapshot", spec.Volume, other.ID).Op("snapshot"))
+}
+
+// refuseBackup deletes what an earlier call made for a backup that the driver now refuses, and returns the refusal.
+func (s *Service) refuseBackup(ctx context.Context, spec Spec, refusal error) error {
 	if err := s.deleteTemporarySnapshots(ctx, volume.Snapshot{Name: spec.Name, Volume: spec.Volume}); err != nil {
 		return volume.AfterWrite(err)
 	}
