@@ -53,13 +53,8 @@ func TestABackupIsRestoredAndDeletedThroughItsHandle(t *testing.T) {
 		t.Skip("Ceph keeps one backup of a snapshot for each volume; TestCephKeepsOneBackupOfASnapshotForEachVolume is about that")
 	}
 	d, user := startDriver(t, bed(t)), newCaller(t, bed(t), "lab-demo")
-	here, err := d.node.NodeGetInfo(t.Context(), &csi.NodeGetInfoRequest{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	v := newVolume(t, d, "xfs", func(r *csi.CreateVolumeRequest) {
-		r.AccessibilityRequirements = &csi.TopologyRequirement{Preferred: []*csi.Topology{here.GetAccessibleTopology()}}
-	})
+	near := d.near(t)
+	v := newVolume(t, d, "xfs", near)
 	m := mount(t, d, v, "xfs")
 	data := []byte("before the backup " + rand.Text())
 	if err := writeAt(m.file(), data); err != nil {
@@ -95,7 +90,7 @@ func TestABackupIsRestoredAndDeletedThroughItsHandle(t *testing.T) {
 	if _, err := d.controller.DeleteVolume(t.Context(), &csi.DeleteVolumeRequest{VolumeId: v.GetVolumeId()}); err != nil {
 		t.Errorf("deletion of a volume that has backups: %v", err)
 	}
-	_, err = d.controller.DeleteSnapshot(t.Context(), &csi.DeleteSnapshotRequest{SnapshotId: base})
+	_, err := d.controller.DeleteSnapshot(t.Context(), &csi.DeleteSnapshotRequest{SnapshotId: base})
 	if status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), "ncremental") {
 		t.Errorf("deletion of a backup that another rests on: want FailedPrecondition, got %v", err)
 	}
@@ -103,7 +98,7 @@ func TestABackupIsRestoredAndDeletedThroughItsHandle(t *testing.T) {
 	name, source := "bed-"+rand.Text(), &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Snapshot{Snapshot: &csi.VolumeContentSource_SnapshotSource{SnapshotId: increment}}}
 	restore := func(r *csi.CreateVolumeRequest) {
 		r.Name, r.VolumeContentSource, r.CapacityRange.RequiredBytes = name, source, 2<<30
-		r.AccessibilityRequirements = &csi.TopologyRequirement{Preferred: []*csi.Topology{here.GetAccessibleTopology()}}
+		near(r)
 	}
 	restored := newVolume(t, d, "xfs", restore)
 	if again := newVolume(t, d, "xfs", restore); again.GetVolumeId() != restored.GetVolumeId() {

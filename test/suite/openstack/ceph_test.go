@@ -167,13 +167,7 @@ func TestCephKeepsOneBackupOfASnapshotForEachVolume(t *testing.T) {
 		t.Skip("the cloud has no Ceph")
 	}
 	d := startDriver(t, bed(t))
-	here, err := d.node.NodeGetInfo(t.Context(), &csi.NodeGetInfoRequest{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	near := func(r *csi.CreateVolumeRequest) {
-		r.AccessibilityRequirements = &csi.TopologyRequirement{Preferred: []*csi.Topology{here.GetAccessibleTopology()}}
-	}
+	near := d.near(t)
 	v := newVolume(t, d, "xfs", near)
 	m := mount(t, d, v, "xfs")
 	data := []byte("in the only backup " + rand.Text())
@@ -182,7 +176,7 @@ func TestCephKeepsOneBackupOfASnapshotForEachVolume(t *testing.T) {
 	}
 	m.down(t, t.Context())
 	first, _ := newBackup(t, d, v.GetVolumeId(), "true")
-	_, err = d.controller.CreateSnapshot(t.Context(), &csi.CreateSnapshotRequest{
+	_, err := d.controller.CreateSnapshot(t.Context(), &csi.CreateSnapshotRequest{
 		Name: "bed-" + rand.Text(), SourceVolumeId: v.GetVolumeId(), Parameters: map[string]string{"type": "backup"},
 	})
 	if status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), first) {
@@ -208,13 +202,7 @@ func TestCephRestoresABackupWithZerosByteForByte(t *testing.T) {
 	d := startDriver(t, bed(t))
 	own := connect(t, cloud.Source{CloudName: "lab-demo", CloudsFile: filepath.Join(bed(t), "clouds.yaml"), Env: func(string) string { return "" }})
 	x := &tenant{cinder: service(t, own, "block-storage", "")} // the project of the driver
-	here, err := d.node.NodeGetInfo(t.Context(), &csi.NodeGetInfoRequest{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	near := func(r *csi.CreateVolumeRequest) {
-		r.AccessibilityRequirements = &csi.TopologyRequirement{Preferred: []*csi.Topology{here.GetAccessibleTopology()}}
-	}
+	near := d.near(t)
 	v := newVolume(t, d, "", near)
 	m := mount(t, d, v, "")
 	writeBlocks(t, m.file())
@@ -270,7 +258,7 @@ func TestCephRestoresABackupWithZerosByteForByte(t *testing.T) {
 		if when == "creating" {
 			id := found.Volumes[0].ID
 			x.await(t, object{"volume", id}, "available")
-			_, err := d.controller.ControllerPublishVolume(t.Context(), &csi.ControllerPublishVolumeRequest{VolumeId: id, NodeId: here.GetNodeId(), VolumeCapability: capability("")})
+			_, err := d.controller.ControllerPublishVolume(t.Context(), &csi.ControllerPublishVolumeRequest{VolumeId: id, NodeId: m.server, VolumeCapability: capability("")})
 			if err == nil || !strings.Contains(err.Error(), "does not have the data of backup "+backup) {
 				t.Errorf("attach of an empty volume: want an error that names backup %s, got %v", backup, err)
 			}

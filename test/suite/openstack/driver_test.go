@@ -201,6 +201,18 @@ func TestVolumeKeepsItsDataFromOneUseToTheNext(t *testing.T) {
 	}
 }
 
+// near asks for a volume in the zone of the node.
+func (d *driver) near(t *testing.T) func(*csi.CreateVolumeRequest) {
+	t.Helper()
+	here, err := d.node.NodeGetInfo(t.Context(), &csi.NodeGetInfoRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(r *csi.CreateVolumeRequest) {
+		r.AccessibilityRequirements = &csi.TopologyRequirement{Preferred: []*csi.Topology{here.GetAccessibleTopology()}}
+	}
+}
+
 func keepsData(t *testing.T, d *driver, here *csi.NodeGetInfoResponse, name, fsType string) {
 	ctx, cancel := context.WithTimeout(t.Context(), patient(3*time.Minute))
 	defer cancel()

@@ -76,13 +76,7 @@ func TestCephGivesAVolumeToAnotherBackendAndTakesItBack(t *testing.T) {
 	files := "files-" + strings.ToLower(rand.Text())
 	m.admin.addType(t, files, map[string]string{"volume_backend_name": "files"})
 	const ceph, file = "lab@backend-az1", "lab@backend-az1-files"
-	here, err := d.node.NodeGetInfo(t.Context(), &csi.NodeGetInfoRequest{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	v := newVolume(t, d, "", func(r *csi.CreateVolumeRequest) {
-		r.AccessibilityRequirements = &csi.TopologyRequirement{Preferred: []*csi.Topology{here.GetAccessibleTopology()}}
-	})
+	v := newVolume(t, d, "", d.near(t))
 	used := mount(t, d, v, "")
 	writeBlocks(t, used.file())
 	sum := sumOf(t, used.file())

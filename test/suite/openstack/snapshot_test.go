@@ -74,13 +74,7 @@ func TestDataOfAVolumeInUseComesBackFromASnapshotAndAClone(t *testing.T) {
 	d := startDriver(t, bed(t))
 	for name, fsType := range map[string]string{"xfs": "xfs", "block": ""} {
 		t.Run(name, func(t *testing.T) {
-			here, err := d.node.NodeGetInfo(t.Context(), &csi.NodeGetInfoRequest{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			near := func(r *csi.CreateVolumeRequest) {
-				r.AccessibilityRequirements = &csi.TopologyRequirement{Preferred: []*csi.Topology{here.GetAccessibleTopology()}}
-			}
+			near := d.near(t)
 			v := newVolume(t, d, fsType, near)
 			m := mount(t, d, v, fsType)
 			before, after := []byte("before the snapshot "+rand.Text()), []byte("after the snapshot! "+rand.Text())
@@ -124,7 +118,7 @@ func TestDataOfAVolumeInUseComesBackFromASnapshotAndAClone(t *testing.T) {
 					}
 				})
 			}
-			_, err = d.controller.CreateVolume(t.Context(), &csi.CreateVolumeRequest{
+			_, err := d.controller.CreateVolume(t.Context(), &csi.CreateVolumeRequest{
 				Name: "bed-" + rand.Text(), CapacityRange: &csi.CapacityRange{RequiredBytes: 1 << 30}, VolumeCapabilities: []*csi.VolumeCapability{m.capability},
 				VolumeContentSource:       &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Snapshot{Snapshot: &csi.VolumeContentSource_SnapshotSource{SnapshotId: p.GetSnapshotId()}}},
 				AccessibilityRequirements: &csi.TopologyRequirement{Preferred: []*csi.Topology{{Segments: map[string]string{contract.TopologyKey: "az2"}}}},
