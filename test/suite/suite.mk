@@ -191,9 +191,10 @@ SCALE_OF := $(if $(UPSTREAM),upstream-)
 UPSTREAM_PLUGIN := $(CURDIR)/bin/upstream/cinder-csi-plugin
 test-scale: build ## as root: real control plane, sidecars and driver, hollow nodes and a simulated cloud; keeps the record and fills in the pages (SCALE=small|medium|full: 100, 1,000, 10,000 volumes, 6 to 40 minutes; all: 65 minutes; AGAIN=1: compare with the record of before; UPSTREAM=CHECKOUT: upstream's plugin)
 	$(CLUSTER_PROGRAMS)
+	$(if $(and $(UPSTREAM),$(AGAIN)),$(error AGAIN compares two runs of this driver, so it goes without UPSTREAM))
 	$(if $(UPSTREAM),CGO_ENABLED=0 GOFLAGS=-buildvcs=false go -C "$(UPSTREAM)" build -trimpath -o "$(UPSTREAM_PLUGIN)" ./cmd/cinder-csi-plugin)
 	status=0; for scale in $(if $(filter all,$(SCALE)),small medium full,$(SCALE)); do \
-	  $(if $(UPSTREAM),,$(if $(AGAIN),cp test/judge/scale/runs/$$scale.json test/judge/scale/earlier/;)) \
+	  $(if $(AGAIN),cp test/judge/scale/runs/$$scale.json test/judge/scale/earlier/;) \
 	  case $$scale in small) args="$(SCALE_small)";; medium) args="$(SCALE_medium)";; full) args="$(SCALE_full)";; esac; \
 	  go run ./test/kit/gate -- -count 1 -tags scale -timeout 2h -run '^TestScale$$' ./test/suite/scale $$args $(if $(UPSTREAM),-plugin "$(UPSTREAM_PLUGIN)" -only burst$(comma)rest$(comma)move$(comma)leader) $(SCALE_ARGS) -record $(CURDIR)/test/judge/scale/runs/$(SCALE_OF)$$scale.json || status=$$?; \
 	done; go run ./test/judge/scale && exit $$status

@@ -36,15 +36,24 @@ kill_all() {
 # A freed loop device is somebody else's next: no link to it may stay.
 release_disks() {
     local device file
+    release_deleted_files
     rm -rf "$BED"/servers/*/{by-id,dev,sys}
     for file in "$STATE"/volumes/*/*/*; do
         [ -e "$file" ] || continue
         # By the file itself: a bed in a root directory of its own has another path for it.
         losetup -n -O NAME -j "$file" | while read -r device; do losetup -d "$device" || true; done
     done
-    # A test may have deleted the file of a disk that was still attached.
-    losetup -n -l -O NAME,BACK-FILE | while read -r device file; do
-        case $file in "$STATE"/volumes/*) losetup -d "$device" || true ;; esac
+}
+
+# Cinder may have deleted the file of a disk that was still attached. Of a bed in a root directory of its own, the kernel shows only the end of the
+# path, because the mount is gone. So the links of the servers say which devices are those of this bed.
+release_deleted_files() {
+    local link device
+    for link in "$BED"/servers/*/dev/*; do
+        device=$(readlink "$link") || continue
+        case $(losetup -n -O BACK-FILE "$device" 2> /dev/null || true) in
+            */"${BED##*/}"/state/volumes/*' (deleted)') losetup -d "$device" || true ;;
+        esac
     done
 }
 

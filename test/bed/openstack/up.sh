@@ -131,6 +131,7 @@ main() {
     lock_bed
     any_alive || rm -f "$RUN/settings"
     read_settings
+    check_ceph_options
     add_packages
     clean_environment
     assign_ports

@@ -67,6 +67,15 @@ EOT
     ! ceph_option flatten || echo "rbd_flatten_volume_from_snapshot = true"
 }
 
+# An unknown word would otherwise mean a cloud without it.
+check_ceph_options() {
+    local word
+    [ -z "$BED_CEPH" ] || [ "$BED_BACKEND" = ceph ] || die "BED_CEPH needs BED_BACKEND=ceph, and that is $BED_BACKEND"
+    for word in $BED_CEPH; do
+        case $word in flatten | clone-v2) ;; *) die "BED_CEPH has the word $word; it may have flatten and clone-v2" ;; esac
+    done
+}
+
 ceph_option() { [[ " $BED_CEPH " == *" $1 "* ]]; } # whether BED_CEPH has this word
 
 admin_ceph() { timeout 120 ceph --conf "$ETC/ceph/ceph.conf" "$@" >> "$LOG/ceph.log" 2>&1; }
