@@ -237,6 +237,11 @@ func TestCephRestoresABackupWithZerosByteForByte(t *testing.T) {
 			return func(r *csi.CreateVolumeRequest) { r.Name = name; near(r); fromBackup(backup)(r) }
 		}
 		name, doomed := "bed-"+rand.Text(), startDriver(t, bed(t))
+		if when == "creating" { // Ceph makes an empty volume in less time than one look takes
+			if err := os.WriteFile(filepath.Join(bed(t), "state", "faults", "create_volume"), []byte("delay=6 once\n"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
 		answer := make(chan error, 1)
 		go func() {
 			r := &csi.CreateVolumeRequest{CapacityRange: &csi.CapacityRange{RequiredBytes: 1 << 30}, VolumeCapabilities: []*csi.VolumeCapability{capability("")}}
