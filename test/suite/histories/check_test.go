@@ -103,46 +103,44 @@ func (w *world) lost(q request) {
 // guard checks each request that changes something. It may touch only an object that an RPC of this process names, or one with the name of
 // a create in progress.
 func (w *world) guard(p *process, q request) {
-	w.mu.Lock()
-	calls := slices.Clone(w.calls[p])
-	w.mu.Unlock()
-	doing := func(op operation, fits func(c *call) bool) bool {
-		return slices.ContainsFunc(calls, func(c *call) bool {
+	calls := w.callsOf(p)
+	doing := func(op operation, fits func(c call) bool) bool {
+		return slices.ContainsFunc(calls, func(c call) bool {
 			return c.do == op && (c.ended.IsZero() || !c.answered && time.Since(c.ended) <= onItsWay) && fits(c)
 		})
 	}
 	allowed := false
 	switch q.class {
 	case "create volume":
-		allowed = doing(createVolume, func(c *call) bool { return c.name == q.named() })
+		allowed = doing(createVolume, func(c call) bool { return c.name == q.named() })
 	case "create snapshot", "create backup":
-		allowed = doing(createSnapshot, func(c *call) bool { return c.name == q.named() || strings.Contains(q.named(), c.name) })
+		allowed = doing(createSnapshot, func(c call) bool { return c.name == q.named() || strings.Contains(q.named(), c.name) })
 	case "delete volume":
-		allowed = doing(deleteVolume, func(c *call) bool { return c.volume == q.path[1] }) || w.guardDuplicate(q.path[1], func(name string) bool {
-			return doing(createVolume, func(c *call) bool { return c.name == name })
+		allowed = doing(deleteVolume, func(c call) bool { return c.volume == q.path[1] }) || w.guardDuplicate(q.path[1], func(name string) bool {
+			return doing(createVolume, func(c call) bool { return c.name == name })
 		})
 	case "restore backup":
 		state, _ := w.sim.VolumeState(q.restoredInto())
-		allowed = doing(createVolume, func(c *call) bool { return c.name == state.Name })
+		allowed = doing(createVolume, func(c call) bool { return c.name == state.Name })
 	case "delete snapshot", "delete backup":
 		// The driver creates a backup of a volume in use from a snapshot of the same name, and deletes both.
-		allowed = doing(deleteSnapshot, func(c *call) bool { return c.snapshot == q.path[1] || w.sameName(c.snapshot, q.path[1]) }) || w.guardDuplicate(q.path[1], func(name string) bool {
-			return doing(createSnapshot, func(c *call) bool { return strings.Contains(name, c.name) })
+		allowed = doing(deleteSnapshot, func(c call) bool { return c.snapshot == q.path[1] || w.sameName(c.snapshot, q.path[1]) }) || w.guardDuplicate(q.path[1], func(name string) bool {
+			return doing(createSnapshot, func(c call) bool { return strings.Contains(name, c.name) })
 		})
 	case "set volume metadata":
 		state, _ := w.sim.VolumeState(q.path[1])
-		allowed = doing(createVolume, func(c *call) bool { return c.name == state.Name }) || doing(modify, func(c *call) bool { return c.volume == q.path[1] })
+		allowed = doing(createVolume, func(c call) bool { return c.name == state.Name }) || doing(modify, func(c call) bool { return c.volume == q.path[1] })
 	case "volume action os-extend":
-		allowed = doing(expand, func(c *call) bool { return c.volume == q.path[1] })
+		allowed = doing(expand, func(c call) bool { return c.volume == q.path[1] })
 	case "volume action os-retype":
-		allowed = doing(modify, func(c *call) bool { return c.volume == q.path[1] })
+		allowed = doing(modify, func(c call) bool { return c.volume == q.path[1] })
 	case "attach":
-		allowed = doing(publish, func(c *call) bool { return c.volume == q.named() && c.server == q.path[1] })
+		allowed = doing(publish, func(c call) bool { return c.volume == q.named() && c.server == q.path[1] })
 	case "detach":
-		allowed = doing(unpublish, func(c *call) bool { return c.volume == q.path[3] && c.server == q.path[1] })
+		allowed = doing(unpublish, func(c call) bool { return c.volume == q.path[3] && c.server == q.path[1] })
 	case "delete attachment":
 		volume, server, ok := w.sim.AttachmentVolume(q.path[1])
-		theirs := func(c *call) bool { return c.volume == volume && c.server == server }
+		theirs := func(c call) bool { return c.volume == volume && c.server == server }
 		allowed = !ok || doing(publish, theirs) || doing(unpublish, theirs)
 	}
 	if !allowed {

@@ -181,6 +181,17 @@ func (w *world) callBegins(p *process, c *call) {
 	}
 }
 
+// callsOf returns copies of the calls to a process, as they are now: a call that is in progress may end at any moment.
+func (w *world) callsOf(p *process) []call {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var calls []call
+	for _, c := range w.calls[p] {
+		calls = append(calls, *c)
+	}
+	return calls
+}
+
 func (w *world) callEnds(p *process, c *call, answered bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
