@@ -99,13 +99,7 @@ func TestTheBytesOfAnEncryptedVolumeAreNotInCeph(t *testing.T) {
 // searchImage reads the image of a volume in Ceph. It returns whether a text is there, and whether the image begins as LUKS does.
 func (r *region) searchImage(t *testing.T, c claim, text string) (found, luks bool, err error) {
 	t.Helper()
-	// rbd is in the root directory of the cloud, which no process outside sees.
-	pid, err := os.ReadFile(filepath.Join(r.bed, "run", "ceph-mon.pid"))
-	must(t, "find the root directory of the cloud", err)
-	process, _, _ := strings.Cut(string(pid), " ")
-	cmd := exec.Command("nsenter", "--target", process, "--mount", "--root", "--wd=/",
-		"rbd", "--conf", filepath.Join(r.bed, "etc", "ceph", "ceph.conf"), "--no-progress", "export", "az1-standard/volume-"+c.id, "-")
-	cmd.Stderr = os.Stderr
+	cmd := r.rbdCommand(t, "export", "--no-progress", "az1-standard/volume-"+c.id, "-")
 	out, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()
@@ -126,6 +120,26 @@ func (r *region) searchImage(t *testing.T, c claim, text string) (found, luks bo
 		carried = copy(block, read[max(0, len(read)-len(text)):])
 	}
 	return found, luks, cmd.Wait()
+}
+
+// rbd runs the command-line tool of Ceph's images.
+func (r *region) rbd(t *testing.T, args ...string) string {
+	t.Helper()
+	out, err := r.rbdCommand(t, args...).Output()
+	must(t, "rbd "+strings.Join(args, " "), err)
+	return string(out)
+}
+
+func (r *region) rbdCommand(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	// rbd is in the root directory of the cloud, which no process outside sees.
+	pid, err := os.ReadFile(filepath.Join(r.bed, "run", "ceph-mon.pid"))
+	must(t, "find the root directory of the cloud", err)
+	process, _, _ := strings.Cut(string(pid), " ")
+	cmd := exec.Command("nsenter", append([]string{"--target", process, "--mount", "--root", "--wd=/",
+		"rbd", "--conf", filepath.Join(r.bed, "etc", "ceph", "ceph.conf")}, args...)...)
+	cmd.Stderr = os.Stderr
+	return cmd
 }
 
 // wantSize checks that the disk in the guest is as large as the claim, or smaller by less than the tolerance of the driver. The log has by how much.

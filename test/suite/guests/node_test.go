@@ -256,7 +256,7 @@ func (n *node) use(t *testing.T, c claim) {
 	t.Helper()
 	t.Cleanup(func() {
 		if t.Failed() && n.r.status(t, c.id) != "gone" {
-			_, _, _ = n.release(t, c), n.detach(t, c), n.r
+			_, _ = n.release(t, c), n.detach(t, c)
 		}
 	})
 	timed(t, "attach", func() error { return n.attach(t, c) })

@@ -3,11 +3,15 @@
 package guests
 
 import (
+	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/cinder-csi/cinder-csi/test/bed/vm/agent"
 )
 
 // Cinder accepts the change between a plain and an encrypted type, and fails at it on Ceph. The volume stays what it was, with its bytes, and the
@@ -39,4 +43,111 @@ func TestATypeChangeDoesNotEncryptOnCeph(t *testing.T) {
 		n.wantData(t, c, "kept", sum)
 		n.leave(t, c)
 	}
+}
+
+// A volume moves to another pool while a guest writes to it. Nova copies the disk below the guest (swap volume), and Cinder deletes the old image.
+// All that the guest wrote before, during and after that is on the disk, and the volume can do what it could before.
+func TestAVolumeInUseMovesToAnotherPool(t *testing.T) {
+	r := newRegion(t)
+	n := r.node(t, r.serverNamed(t, "node-az1"))
+	images := r.rbd(t, "ls", "az1-standard")
+	c := r.create(t, n, claim{fsType: "ext4"}, 2, ofType("standard"))
+	n.use(t, c)
+	sum := n.write(t, c, "before")
+	writer := n.keepWriting(t, c)
+	for _, to := range []string{"fast", "standard", "fast"} {
+		timed(t, "to "+to+" in use", func() error { return r.retype(t, c, to) })
+		if v, err := r.volume(t, c.id); err != nil || v.Type != to || v.Status != "in-use" {
+			t.Errorf("want the volume in-use, of type %s; got %+v %v", to, v, err)
+		}
+	}
+	written := writer.stop(t)
+	if got := r.rbd(t, "ls", "az1-standard"); got != images {
+		t.Errorf("want no image left in the first pool; there were %q, now %q", images, got)
+	}
+	n.wantData(t, c, "before", sum)
+	timed(t, "attach again", func() error { return n.attach(t, c) })
+	timed(t, "expand in use: controller", func() error { return r.expand(t, c, 3<<30) })
+	timed(t, "expand in use: device", func() error { return n.awaitSize(t, c, 3<<30) })
+	timed(t, "expand in use: file system", func() error { return n.expand(t, c, 3<<30) })
+	timed(t, "snapshot in use", func() error { r.snapshot(t, c); return nil })
+
+	n.leave(t, c) // what is read next comes from the disk, not from the guest's memory
+	n.use(t, c)
+	n.wantData(t, c, "before", sum)
+	if got := n.sh(t, "cd "+c.target()+" && md5sum -c sums | grep -c ': OK$'"); got != written {
+		t.Errorf("want %s files that were written during the moves, got %s", written, got)
+	}
+	n.leave(t, c)
+}
+
+// Nova moves no disk that QEMU decrypts, and Cinder encrypts none on Ceph. The guest goes on with its disk.
+func TestAnEncryptedVolumeInUseStaysWhereItIs(t *testing.T) {
+	r := newRegion(t)
+	n := r.node(t, r.serverNamed(t, "node-az1"))
+	c := r.create(t, n, claim{fsType: "ext4"}, 1, ofType(encryptedType))
+	n.use(t, c)
+	sum := n.write(t, c, "before")
+	timed(t, "to standard in use", func() error {
+		err := r.retype(t, c, "standard")
+		if status.Code(err) != codes.FailedPrecondition {
+			return fmt.Errorf("want FailedPrecondition, got %w", err)
+		}
+		return nil
+	})
+	if v, err := r.volume(t, c.id); err != nil || v.Type != encryptedType || v.Status != "in-use" {
+		t.Errorf("want the volume in-use, of type %s; got %+v %v", encryptedType, v, err)
+	}
+	later := n.write(t, c, "after")
+	n.leave(t, c)
+	n.use(t, c)
+	n.wantData(t, c, "before", sum)
+	n.wantData(t, c, "after", later)
+	n.leave(t, c)
+}
+
+// retype changes the type of a volume, also if that moves it.
+func (r *region) retype(t *testing.T, c claim, to string) error {
+	t.Helper()
+	_, err := r.ControllerModifyVolume(within(t, patience), &csi.ControllerModifyVolumeRequest{
+		VolumeId: c.id, MutableParameters: map[string]string{"type": to, "policy": "on-demand"},
+	})
+	return err
+}
+
+// writing is a process in a guest that writes file after file to a volume, each with its checksum.
+type writing struct {
+	*node
+	claim
+}
+
+func (n *node) keepWriting(t *testing.T, c claim) writing {
+	t.Helper()
+	script := `cd "$1" && n=0; while [ $n -lt 2000 ] && ! [ -e stop ]; do n=$((n+1))
+dd if=/dev/urandom of=during.$n bs=64k count=4 conv=fsync 2>/dev/null && md5sum during.$n >>sums; done; touch ended`
+	_, err := n.Start(agent.Command{Args: []string{"/busybox/sh", "-c", script, "sh", c.target()}, Log: "/run/writer.log"})
+	must(t, "start to write", err)
+	w := writing{n, c}
+	eventually(t, "the guest writes", func() error {
+		if w.files(t) == "0" {
+			return errors.New("there is no file yet")
+		}
+		return nil
+	})
+	return w
+}
+
+// files is how many files there are.
+func (w writing) files(t *testing.T) string {
+	t.Helper()
+	return w.sh(t, "cd "+w.target()+" && touch sums && wc -l <sums")
+}
+
+// stop ends the writing and returns the number of files.
+func (w writing) stop(t *testing.T) string {
+	t.Helper()
+	w.sh(t, "cd "+w.target()+" && touch stop && while ! [ -e ended ]; do usleep 100000; done")
+	written := w.files(t)
+	t.Logf("%s files were written during the moves", written)
+	return written
 }

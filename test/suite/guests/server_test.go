@@ -17,30 +17,34 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 )
 
-// What users do to a server that has a volume: each time the volume is there afterwards, with every byte.
+// What users do to a server that has a volume: each time the volume is there afterwards, with every byte. Nova asks for the key of an encrypted
+// volume again whenever it starts the server.
 func TestAServerIsRebootedStoppedShelvedAndDeletedWithItsVolume(t *testing.T) {
+	for _, volumeType := range []string{"standard", encryptedType} {
+		t.Run(volumeType, func(t *testing.T) { serverKeepsItsVolume(t, volumeType) })
+	}
+}
+
+func serverKeepsItsVolume(t *testing.T, volumeType string) {
 	r := newRegion(t)
 	n := r.node(t, r.boot(t, r.image(t, nil), nil))
-	c := r.create(t, n, claim{fsType: "ext4"}, 1)
+	c := r.create(t, n, claim{fsType: "ext4"}, 1, ofType(volumeType))
 	n.use(t, c)
 	sum := n.write(t, c, "kept")
+	act := func(action string, kind any, status string) time.Duration {
+		return r.act(t, n.server, map[string]any{action: kind}, status)
+	}
 	for _, step := range []struct {
 		name   string
 		change func() time.Duration
 	}{
-		{"soft reboot", func() time.Duration {
-			return r.act(t, n.server, map[string]any{"reboot": map[string]any{"type": "SOFT"}}, "ACTIVE")
-		}},
-		{"hard reboot", func() time.Duration {
-			return r.act(t, n.server, map[string]any{"reboot": map[string]any{"type": "HARD"}}, "ACTIVE")
-		}},
-		{"stop and start", func() time.Duration {
-			return r.act(t, n.server, map[string]any{"os-stop": nil}, "SHUTOFF") + r.act(t, n.server, map[string]any{"os-start": nil}, "ACTIVE")
-		}},
+		{"soft reboot", func() time.Duration { return act("reboot", map[string]any{"type": "SOFT"}, "ACTIVE") }},
+		{"hard reboot", func() time.Duration { return act("reboot", map[string]any{"type": "HARD"}, "ACTIVE") }},
+		{"stop and start", func() time.Duration { return act("os-stop", nil, "SHUTOFF") + act("os-start", nil, "ACTIVE") }},
 		{"shelve and unshelve", func() time.Duration {
-			took := r.act(t, n.server, map[string]any{"shelve": nil}, "SHELVED_OFFLOADED")
+			took := act("shelve", nil, "SHELVED_OFFLOADED")
 			t.Logf("the volume of a shelved server is %s", r.status(t, c.id))
-			return took + r.act(t, n.server, map[string]any{"unshelve": nil}, "ACTIVE")
+			return took + act("unshelve", nil, "ACTIVE")
 		}},
 	} {
 		took := step.change()
@@ -53,7 +57,7 @@ func TestAServerIsRebootedStoppedShelvedAndDeletedWithItsVolume(t *testing.T) {
 		n.wantData(t, c, "kept", sum)
 	}
 
-	r.act(t, n.server, map[string]any{"os-stop": nil}, "SHUTOFF")
+	act("os-stop", nil, "SHUTOFF")
 	timed(t, "detach from a stopped server", func() error { return n.detach(t, c) })
 	timed(t, "attach to a stopped server", func() error { return n.attach(t, c) })
 	began := time.Now()
