@@ -164,9 +164,9 @@ func (s *Sim) listAttachments(c *call, detail bool) reply {
 	return reply{status: http.StatusOK, body: obj{{"attachments", list}}} // the only list of Cinder that never links to a next page
 }
 
-// oneAttachment finds an attachment of any project: Cinder 21 shows an attachment to every user who knows its ID.
+// oneAttachment finds an attachment of any project. Cinder up to 26 shows one to every user who knows its ID, and 29 to those who may see its volume.
 func (s *Sim) oneAttachment(c *call) (*attachment, *reply) {
-	for _, a := range s.visibleAttachments(c, true) {
+	for _, a := range s.visibleAttachments(c, !s.afterEpoxy() || c.token.admin()) {
 		if a.id == c.vars["id"] {
 			return a, nil
 		}
@@ -199,6 +199,9 @@ func (s *Sim) createAttachment(c *call) reply {
 	if missing != nil {
 		return *missing
 	}
+	if bad := s.refusesReader(c, "volume:attachment_create"); bad != nil {
+		return *bad
+	}
 	serverID, _ := body["instance_uuid"].(string)
 	a, refusal := s.reserveVolume(v, serverID)
 	if refusal != "" {
@@ -222,6 +225,9 @@ func (s *Sim) deleteAttachment(c *call) reply {
 			return *hidden
 		}
 		return forbidden("volume:attachment_delete")
+	}
+	if bad := s.refusesReader(c, "volume:attachment_delete"); bad != nil {
+		return *bad
 	}
 	asksNova := a.status != "reserved" && !c.beforeZed
 	if asksNova && a.server != "" && c.token.appCred != nil {

@@ -99,6 +99,9 @@ func (s *Sim) createBackup(c *call) reply {
 	if missing != nil {
 		return *missing
 	}
+	if bad := s.refusesReader(c, "backup:create"); bad != nil {
+		return *bad
+	}
 	b := &backup{
 		id: s.newID(), project: v.project, user: c.token.user.ID, name: optional(body["name"]), description: optional(body["description"]), status: "creating",
 		volume: v.id, size: v.size, labels: labels, metadata: maps.Clone(v.metadata), data: now(), clock: s.hostClock(),
@@ -372,6 +375,9 @@ func (s *Sim) listBackups(c *call, detail bool) reply {
 
 func (s *Sim) deleteBackup(c *call) reply {
 	b, missing := s.visibleBackup(c, c.vars["id"])
+	if missing == nil {
+		missing = s.refusesReader(c, "backup:delete")
+	}
 	switch {
 	case missing != nil:
 		return *missing
@@ -430,6 +436,9 @@ func (s *Sim) restoreBackup(c *call) reply {
 		return *bad
 	}
 	b, missing := s.visibleBackup(c, c.vars["id"])
+	if missing == nil {
+		missing = s.refusesReader(c, "backup:restore")
+	}
 	switch {
 	case missing != nil:
 		return *missing

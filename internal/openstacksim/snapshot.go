@@ -146,6 +146,9 @@ func (s *Sim) createSnapshot(c *call) reply {
 	if missing != nil {
 		return *missing
 	}
+	if bad := s.refusesReader(c, "volume:create_snapshot"); bad != nil {
+		return *bad
+	}
 	force, given := body["force"]
 	if c.version >= 66 && given && !isTrue(bare(force)) {
 		return fault(http.StatusBadRequest, "Since microversion 3.66 the 'force' flag is invalid for this request.  For backward compatability, however, when the "+
@@ -234,6 +237,9 @@ func (s *Sim) deleteSnapshot(c *call) reply {
 	p, missing := s.visibleSnapshot(c, c.vars["id"])
 	if missing != nil {
 		return *missing
+	}
+	if bad := s.refusesReader(c, "volume:delete_snapshot"); bad != nil {
+		return *bad
 	}
 	if s.backendsFrozen {
 		return *frozen()

@@ -22,6 +22,22 @@ func (s *Sim) computeMinor() int { return minorOf(s.config.ComputeMicroversion, 
 // afterZed reports whether the cloud is of a later release than Zed. Its microversions say so.
 func (s *Sim) afterZed() bool { return s.computeMinor() > NewestComputeMinor }
 
+// afterEpoxy reports whether the cloud is of a later release than Epoxy, whose Nova has 2.100. Seen on Cinder 29 with Nova 34, which has 2.104.
+func (s *Sim) afterEpoxy() bool { return s.computeMinor() > 100 }
+
+// isReader reports whether Cinder lets the user of a request read alone. Up to Epoxy, its policies from before the role reader count too.
+func (s *Sim) isReader(c *call) bool {
+	return s.afterEpoxy() && !c.token.has("member") && !c.token.admin()
+}
+
+// refusesReader refuses a request of a reader that writes.
+func (s *Sim) refusesReader(c *call, policy string) *reply {
+	if !s.isReader(c) {
+		return nil
+	}
+	return ptr(forbidden(policy))
+}
+
 // minorOf reads the minor version of a configured microversion.
 func minorOf(configured string, standard int) int {
 	if m := microversion.FindStringSubmatch(configured); m != nil {
@@ -135,6 +151,9 @@ func (s *Sim) computeVersion(c *call, name string) obj {
 	version, lowest, status, updated := dotted(2, s.computeMinor()), "2.1", "CURRENT", "2013-07-23T11:33:21Z"
 	if name == "v2.0" {
 		version, lowest, status, updated = "", "", "SUPPORTED", "2011-01-21T11:33:21Z"
+		if s.afterEpoxy() {
+			status = "DEPRECATED"
+		}
 	}
 	return obj{
 		{"id", name},

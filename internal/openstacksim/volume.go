@@ -167,6 +167,9 @@ func (s *Sim) updateVolume(c *call) reply {
 	if missing != nil {
 		return *missing
 	}
+	if bad := s.refusesReader(c, "volume:update"); bad != nil {
+		return *bad
+	}
 	before := v.updated
 	for key, to := range map[string]**string{"name": &v.name, "display_name": &v.name, "description": &v.description, "display_description": &v.description} {
 		if value, ok := body[key]; ok {
@@ -204,6 +207,9 @@ func (s *Sim) deleteVolume(c *call) reply {
 	v, missing := s.visible(c, c.vars["id"])
 	if missing != nil {
 		return *missing
+	}
+	if bad := s.refusesReader(c, "volume:delete"); bad != nil {
+		return *bad
 	}
 	if v.host == "" { // no backend has it: Cinder deletes the record at once, in any status
 		if err := s.data.Remove(v.id); err != nil {

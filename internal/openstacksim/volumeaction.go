@@ -31,6 +31,9 @@ func (s *Sim) volumeAction(c *call) reply {
 	if missing != nil {
 		return *missing
 	}
+	if bad := s.refusesReader(c, "volume:"+strings.TrimPrefix(name, "os-")); bad != nil && (name == "os-extend" || name == "os-retype") {
+		return *bad
+	}
 	return act(c, v, args)
 }
 

@@ -45,6 +45,9 @@ func (s *Sim) createVolume(c *call) reply {
 	if bad != nil {
 		return *bad
 	}
+	if bad := s.refusesReader(c, "volume:create"); bad != nil {
+		return *bad
+	}
 	for _, check := range []func(*call, *draft) *reply{s.checkTypeSize, s.checkSource, s.checkSize, s.placeVolume, s.checkQuota} {
 		if bad := check(c, d); bad != nil {
 			return *bad

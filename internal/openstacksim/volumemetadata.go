@@ -38,6 +38,9 @@ func (s *Sim) changeMetadata(c *call, change func(*volume, map[string]string)) r
 	if missing != nil {
 		return *missing
 	}
+	if bad := s.refusesReader(c, "volume:create_volume_metadata"); bad != nil {
+		return *bad
+	}
 	if bad := v.metadataFixed("Updating"); bad != nil {
 		return *bad
 	}
@@ -103,6 +106,9 @@ func (s *Sim) setMetadataItem(c *call) reply {
 	if missing != nil {
 		return *missing
 	}
+	if bad := s.refusesReader(c, "volume:update_volume_metadata"); bad != nil {
+		return *bad
+	}
 	if bad := v.metadataFixed("Updating"); bad != nil {
 		return *bad
 	}
@@ -115,6 +121,9 @@ func (s *Sim) deleteMetadataItem(c *call) reply {
 	v, _, missing := s.item(c)
 	if missing != nil {
 		return *missing
+	}
+	if bad := s.refusesReader(c, "volume:delete_volume_metadata"); bad != nil {
+		return *bad
 	}
 	if bad := v.metadataFixed("Deleting"); bad != nil {
 		return *bad

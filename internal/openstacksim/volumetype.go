@@ -108,12 +108,12 @@ func (t *VolumeType) plain(c *call) obj {
 	return o
 }
 
-func (t *VolumeType) view(c *call, list bool) obj {
+func (t *VolumeType) view(c *call, access bool) obj {
 	o := t.plain(c)
 	if c.token.admin() {
 		o = append(o, pair{"qos_specs_id", nil})
 	}
-	if list {
+	if access {
 		o = append(o, pair{"os-volume-type-access:is_public", !t.Private})
 	}
 	return o
@@ -132,6 +132,9 @@ func (t *VolumeType) field(key string) (string, bool) {
 	}
 	return "", false
 }
+
+// showsTypeAccess reports whether a type has the field of the extension for access, which a reader sees up to Epoxy.
+func (s *Sim) showsTypeAccess(c *call) bool { return !s.isReader(c) }
 
 func (s *Sim) listTypes(c *call) reply {
 	q, bad := c.listQuery([]string{"is_public", "extra_specs"}, []string{"id", "name", "created_at", "updated_at"})
@@ -171,7 +174,7 @@ func (s *Sim) listTypes(c *call) reply {
 	})
 	list := []obj{}
 	for _, t := range items {
-		list = append(list, t.view(c, true))
+		list = append(list, t.view(c, s.showsTypeAccess(c)))
 	}
 	body := obj{{"volume_types", list}}
 	if more {
@@ -192,7 +195,7 @@ func (s *Sim) showType(c *call) reply {
 	if missing != nil {
 		return *missing
 	}
-	return reply{status: http.StatusOK, body: obj{{"volume_type", t.view(c, true)}}}
+	return reply{status: http.StatusOK, body: obj{{"volume_type", t.view(c, s.showsTypeAccess(c))}}}
 }
 
 func (s *Sim) createType(c *call) reply {

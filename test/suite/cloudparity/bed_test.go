@@ -56,6 +56,7 @@ type Bed struct {
 	faults   faults
 	sim      *openstacksim.Sim // nil on a real bed
 	suite    *testing.T
+	running  Case
 	lent     map[string]lent
 }
 

@@ -103,6 +103,10 @@ func (b *Bed) withoutBackups(t *testing.T) {
 	service := object{"binary": "cinder-backup", "host": a.Text("services", 0, "host")}
 	b.do(t, Request{Call: disableService, As: Admin, Body: service}).want(t, http.StatusOK)
 	t.Cleanup(func() { b.do(t, Request{Call: enableService, As: Admin, Body: service}).want(t, http.StatusOK) })
+	a = b.do(t, Request{Call: volumeServices, As: Admin, Query: "binary=cinder-backup"}).want(t, http.StatusOK)
+	if b.release == "sid" && a.Text("services", 0, "status") == "enabled" {
+		t.Skip("Cinder 29 says that it disabled a service, and does not")
+	}
 }
 
 // nowhere is a zone that no cloud has. A Cinder up to Zed ignores the zone of a backup.
@@ -401,8 +405,8 @@ func restoreIntoCases() []Case {
 	restore := func(name string, status int, as Role, objects func(t *testing.T, b *Bed) (backup, volume string)) {
 		all = append(all, Case{Name: name, Call: restoreBackup, Status: status, As: as, Run: func(t *testing.T, b *Bed) Answer {
 			backup, volume := objects(t, b)
-			a := b.do(t, Request{Call: restoreBackup, As: as, IDs: []string{backup}, Body: object{"restore": object{"volume_id": volume}}}).want(t, status)
-			if status == http.StatusAccepted {
+			a := b.do(t, Request{Call: restoreBackup, As: as, IDs: []string{backup}, Body: object{"restore": object{"volume_id": volume}}})
+			if b.done(t, a, status) && status == http.StatusAccepted {
 				b.awaitVolume(t, volume, "available")
 				b.awaitBackup(t, backup, "available")
 			}

@@ -23,7 +23,10 @@ func expandCases() []Case {
 	extended := func(name string, call cloud.Call, as Role, id func(t *testing.T, b *Bed) string, before string) {
 		all = append(all, Case{Name: name, Call: call, Status: http.StatusAccepted, As: as, Run: func(t *testing.T, b *Bed) Answer {
 			volume := id(t, b)
-			a := b.do(t, Request{Call: call, As: as, IDs: []string{volume}, Body: sized(2)}).want(t, http.StatusAccepted)
+			a := b.do(t, Request{Call: call, As: as, IDs: []string{volume}, Body: sized(2)})
+			if !b.done(t, a, http.StatusAccepted) {
+				return a
+			}
 			b.awaitVolume(t, volume, before)
 			if size := b.do(t, Request{Call: getVolume, As: Member, IDs: []string{volume}}).At("volume", "size"); size != json.Number("2") {
 				t.Errorf("the volume has %v GiB, want 2", size)

@@ -29,7 +29,10 @@ func retypeCases() []Case {
 	taken := func(name string, as Role, status, kind string, prepare func(t *testing.T, b *Bed) (id, newType string), policy string) {
 		all = append(all, Case{Name: name, Call: retypeVolume, Status: http.StatusAccepted, As: as, Run: func(t *testing.T, b *Bed) Answer {
 			id, newType := prepare(t, b)
-			a := b.do(t, Request{Call: retypeVolume, As: as, IDs: []string{id}, Body: retyped(newType, policy)}).want(t, http.StatusAccepted)
+			a := b.do(t, Request{Call: retypeVolume, As: as, IDs: []string{id}, Body: retyped(newType, policy)})
+			if !b.done(t, a, http.StatusAccepted) {
+				return a
+			}
 			b.awaitVolume(t, id, status)
 			want := kind
 			if want == "" {

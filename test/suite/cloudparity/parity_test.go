@@ -82,6 +82,7 @@ func TestParity(t *testing.T) {
 
 // run runs a case and compares the answer with the recorded one, if a real cloud has given one.
 func (b *Bed) run(t *testing.T, c Case, recorded bool) {
+	b.running = c
 	a := c.Run(t, b)
 	if a.Request.Call != c.Call || a.Request.As != c.As {
 		t.Fatalf("the case is about %+v as %s and asked %+v as %s", c.Call, c.As, a.Request.Call, a.Request.As)
