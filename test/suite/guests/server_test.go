@@ -73,6 +73,45 @@ func serverKeepsItsVolume(t *testing.T, volumeType string) {
 	other.leave(t, c)
 }
 
+// A server can have its root disk on a volume (boot from volume). The node role leaves that disk alone, and the driver neither deletes nor
+// detaches its volume.
+func TestAServerWithItsRootDiskOnAVolumeTakesAnother(t *testing.T) {
+	r := newRegion(t)
+	id := r.boot(t, "", map[string]any{"block_device_mapping_v2": []map[string]any{{
+		"boot_index": 0, "uuid": r.image(t, nil), "source_type": "image", "destination_type": "volume", "volume_size": 1, "delete_on_termination": true,
+	}}})
+	n := r.node(t, id)
+	s, err := r.server(t, id)
+	must(t, "read the server", err)
+	if len(s.Volumes) != 1 {
+		t.Fatalf("want one volume of the server, got %v", s.Volumes)
+	}
+	root := claim{id: s.Volumes[0].ID}
+	t.Logf("the driver says %d volumes", n.info.GetMaxVolumesPerNode())
+
+	c := r.create(t, n, claim{fsType: "ext4"}, 1)
+	n.use(t, c)
+	sum := n.write(t, c, "kept")
+	if _, err := r.DeleteVolume(within(t, time.Minute), &csi.DeleteVolumeRequest{VolumeId: root.id}); err == nil {
+		t.Error("want the driver to refuse to delete the root disk of a server, got OK")
+	} else {
+		t.Logf("DeleteVolume of the root disk: %v", err)
+	}
+	if _, err := r.ControllerUnpublishVolume(within(t, time.Minute), &csi.ControllerUnpublishVolumeRequest{VolumeId: root.id, NodeId: id}); err == nil {
+		t.Error("want the driver to refuse to detach the root disk of a server, got OK")
+	} else {
+		t.Logf("ControllerUnpublishVolume of the root disk: %v", err)
+	}
+	if got := r.status(t, root.id); got != "in-use" {
+		t.Errorf("want the root disk in-use, got %s", got)
+	}
+	r.act(t, id, map[string]any{"reboot": map[string]any{"type": "HARD"}}, "ACTIVE")
+	n.again(t)
+	n.use(t, c)
+	n.wantData(t, c, "kept", sum)
+	n.leave(t, c)
+}
+
 // A guest that stands still acknowledges no request to release a disk. Nova asks eight times within 160 s, and then gives up.
 func TestAGuestThatStandsStillDoesNotReleaseADisk(t *testing.T) {
 	r := newRegion(t)
@@ -109,10 +148,11 @@ func TestAGuestThatStandsStillDoesNotReleaseADisk(t *testing.T) {
 	}
 }
 
-// virsh is a command of libvirt about the guest, past Nova.
-func (n *node) virsh(t *testing.T, command string) {
+// virsh is a command of libvirt about the guest, past Nova. It returns the output.
+func (n *node) virsh(t *testing.T, command string) string {
 	t.Helper()
 	uri := "qemu:///system?socket=" + filepath.Join(n.r.bed, "run", "libvirt-az1", "run", "libvirt-sock")
 	out, err := exec.Command("virsh", "-c", uri, command, n.server).CombinedOutput()
 	must(t, "virsh "+command+": "+string(out), err)
+	return string(out)
 }
