@@ -27,6 +27,7 @@ var suites = []struct {
 	{"generator", "test/suite/openstack", regexp.MustCompile(`^Test(Inspect|EveryUser|Kubectl|Check|BadInput)`)},
 	{"conformance", "test/suite/openstack", regexp.MustCompile(`^TestTheDriverConforms`)},
 	{"csi-sanity", "test/suite/openstack", regexp.MustCompile(`^TestSanity`)},
+	{"csi-sanity", "test/suite/guests", regexp.MustCompile(`^TestSanity`)},
 	{theirs, "test/suite/openstack", regexp.MustCompile(`^TestUpstream`)},
 	{"access rules", "driver/openstack", regexp.MustCompile(`^TestOnARealCloud`)},
 	{"partial faults", "test/suite/openstack", regexp.MustCompile(`^TestPartialFaults`)},

@@ -11,7 +11,7 @@ import (
 func table(records []Record) string {
 	var b strings.Builder
 	b.WriteString("| cloud | backend, compute | " + strings.Join(suiteNames(), " | ") + " |\n")
-	b.WriteString("| --- | --- |" + strings.Repeat(" --- |", len(suites)) + "\n")
+	b.WriteString("| --- | --- |" + strings.Repeat(" --- |", len(suiteNames())) + "\n")
 	for _, r := range records {
 		fmt.Fprintf(&b, "| %s | %s, %s |", r.title(), r.Backend, r.Compute)
 		for _, name := range suiteNames() {
@@ -28,7 +28,9 @@ func table(records []Record) string {
 func suiteNames() []string {
 	var names []string
 	for _, s := range suites {
-		names = append(names, s.name)
+		if !slices.Contains(names, s.name) {
+			names = append(names, s.name)
+		}
 	}
 	return names
 }

@@ -55,15 +55,19 @@ func newCloud(t *testing.T) *region {
 // startController starts the controller role with the credential of a cloud.conf until the test ends.
 func startController(t *testing.T, conf string) csi.ControllerClient {
 	t.Helper()
-	dir := t.TempDir()
-	path := filepath.Join(dir, "controller.log")
+	socket := filepath.Join(t.TempDir(), "csi.sock")
+	return csi.NewControllerClient(startControllerAt(t, socket, "--cloud-config="+conf, "--cluster=guests"))
+}
+
+func startControllerAt(t *testing.T, socket string, flags ...string) *grpc.ClientConn {
+	t.Helper()
+	path := socket + ".log"
 	log, err := os.Create(path)
 	must(t, "make the log", err)
 	defer log.Close()
 	program, err := filepath.Abs(filepath.Join("..", "..", "..", "bin", "cinder-csi-driver"))
 	must(t, "find the driver", err)
-	cmd := exec.Command(program, "--endpoint=unix://"+dir+"/csi.sock", "--cloud-config="+conf, "--cluster=guests",
-		"--provide-node-service=false", "--logging-format=json", "--v=4")
+	cmd := exec.Command(program, append(flags, "--endpoint=unix://"+socket, "--provide-node-service=false", "--logging-format=json", "--v=4")...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM} // the controller ends when the test is killed
 	must(t, "start the controller; make build", cmd.Start())
@@ -76,12 +80,12 @@ func startController(t *testing.T, conf string) csi.ControllerClient {
 			t.Logf("the controller's log:\n%s", text)
 		}
 	})
-	conn, err := grpc.NewClient("unix://"+dir+"/csi.sock", grpc.WithTransportCredentials(insecure.NewCredentials()))
+	conn, err := grpc.NewClient("unix://"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	must(t, "connect to the controller", err)
 	t.Cleanup(func() { conn.Close() })
 	_, err = csi.NewIdentityClient(conn).Probe(within(t, time.Minute), &csi.ProbeRequest{}, grpc.WaitForReady(true))
 	must(t, "start the controller", err)
-	return csi.NewControllerClient(conn)
+	return conn
 }
 
 // bedWithGuests is the directory of the running cloud.

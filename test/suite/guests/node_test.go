@@ -26,6 +26,7 @@ type node struct {
 	csi.NodeClient
 	r      *region
 	server string
+	flags  []string // of the driver, beside those that it always has
 	conn   *grpc.ClientConn
 	info   *csi.NodeGetInfoResponse
 }
@@ -36,9 +37,9 @@ const (
 )
 
 // node waits for the guest of a server and starts the driver in it.
-func (r *region) node(t *testing.T, server string) *node {
+func (r *region) node(t *testing.T, server string, flags ...string) *node {
 	t.Helper()
-	n := &node{r: r, server: server}
+	n := &node{r: r, server: server, flags: flags}
 	n.connect(t)
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -85,8 +86,9 @@ func (n *node) startDriver(t *testing.T) {
 	n.sh(t, "grep -q ' /var/lib/kubelet ' /proc/mounts || mount LABEL="+guest.SystemLabel+" /var/lib/kubelet; touch "+cloudConf)
 	n.sh(t, "while p=$(pidof cinder-csi-driver); do kill $p; usleep 100000; done")
 	command := append([]string{"/busybox/env", "-i"}, image.Env...)
-	_, err := n.Start(agent.Command{Args: append(command, "/usr/bin/cinder-csi-driver", "--endpoint=unix://"+agent.Socket, "--cloud-config="+cloudConf,
-		"--provide-controller-service=false", "--logging-format=json", "--v=4"), Log: driverLog})
+	command = append(command, "/usr/bin/cinder-csi-driver", "--endpoint=unix://"+agent.Socket, "--cloud-config="+cloudConf,
+		"--provide-controller-service=false", "--logging-format=json", "--v=4")
+	_, err := n.Start(agent.Command{Args: append(command, n.flags...), Log: driverLog})
 	must(t, "start the driver in the guest", err)
 	n.conn, err = grpc.NewClient("passthrough:///guest", grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithContextDialer(n.DialDriver))
 	must(t, "connect to the driver in the guest", err)

@@ -21,6 +21,7 @@ var (
 	access = flag.String("access", "mount", "use volumes as `mount` or block")
 	conf   = flag.String("cloud-config", "", "cloud.conf `file` of a separate project on that OpenStack, which must be empty at the end; the file of the bed if empty")
 	server = flag.String("server", "node-az1", "`name` of the server of that project on which the driver runs")
+	guest  = flag.String("guest", "", "`directory` with the sockets of a driver whose node role is in a guest: controller, node, and shell for its directories")
 	theirs = flag.String("upstream", "", "the `program` of upstream's plugin, to run in place of the driver on a real OpenStack; what fails is a result")
 )
 
@@ -28,12 +29,15 @@ var (
 func TestTheDriverIsSane(t *testing.T) {
 	conditions := []string{"always"}
 	var c cloud
-	if *bed == "" {
+	switch {
+	case *guest != "":
+		conditions = append(conditions, "guest")
+	case *bed == "":
 		c = startSimulation(t)
 		if !asRoot() {
 			conditions = append(conditions, "not-root")
 		}
-	} else {
+	default:
 		c = realCloud(t, *bed)
 		if c.most == 0 {
 			conditions = append(conditions, "unlimited")
@@ -49,7 +53,7 @@ func TestTheDriverIsSane(t *testing.T) {
 	var seen ginkgo.Report
 	ginkgo.ReportAfterSuite("outcome", func(r ginkgo.Report) { seen = r })
 	suite, reporter := ginkgo.GinkgoConfiguration()
-	if *bed == "" {
+	if *bed == "" && *guest == "" {
 		suite.SkipStrings = filters(listed)
 	}
 	if deadline, ok := t.Deadline(); ok {
@@ -92,6 +96,10 @@ func configure(t *testing.T, c cloud) sanity.TestConfig {
 	config.TestVolumeMutableParameters = map[string]string{"type": "multiattach", "metadata.purpose": "sanity"}
 	config.TestSnapshotParameters = map[string]string{"type": "snapshot", "force-create": "true"}
 	config.TestNodeVolumeAttachLimit = c.most > 0
+	if *guest != "" {
+		inGuest(t, &config, *guest)
+		return config
+	}
 	if *theirs != "" {
 		config.Address = startUpstream(t, dir, *theirs)
 		return config
