@@ -129,6 +129,15 @@ func TestFailedTestsThatPassWhenTheyRunAgainHavePassed(t *testing.T) {
 	}
 }
 
+func TestAFailedTestThatSkipsItselfWhenItRunsAgainIsSkipped(t *testing.T) {
+	failed := Suite{Passed: 1, Failed: []string{"TestParity/one", "TestParity/two"}}
+	again := Suite{Date: "2026-02-04", Skipped: map[string]string{"TestParity/two": "the cloud cannot"}}
+	want := Suite{Date: "2026-02-04", Passed: 1, Failed: []string{"TestParity/one"}, Skipped: map[string]string{"TestParity/two": "the cloud cannot"}}
+	if diff := cmp.Diff(want, failed.with(again)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 func TestACloudWithoutANameIsRefused(t *testing.T) {
 	bed := t.TempDir()
 	if err := os.WriteFile(filepath.Join(bed, "bed.json"), []byte(`{"address":"198.18.0.1"}`), 0o644); err != nil {

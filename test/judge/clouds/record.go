@@ -48,10 +48,17 @@ func (s Suite) ran() bool { return s.Passed > 0 || len(s.Failed) > 0 }
 // with is the outcome of a whole run after some of its failed tests ran again.
 func (s Suite) with(again Suite) Suite {
 	var failed []string
+	s.Skipped = maps.Clone(s.Skipped)
 	for _, test := range s.Failed {
-		if slices.Contains(again.PassedTests, test) {
+		reason, skipped := again.Skipped[test]
+		switch {
+		case slices.Contains(again.PassedTests, test):
 			s.Passed++
-		} else {
+		case skipped && s.Skipped == nil:
+			s.Skipped = map[string]string{test: reason}
+		case skipped:
+			s.Skipped[test] = reason
+		default:
 			failed = append(failed, test)
 		}
 	}
