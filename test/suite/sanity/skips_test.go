@@ -17,7 +17,7 @@ import (
 type skip struct{ spec, condition, reason string }
 
 // The conditions of skips. Without root, volumes have no disk, so the test filters those specs out. All other specs skip themselves.
-var conditions = []string{"always", "not-root", "unlimited"}
+var conditions = []string{"always", "not-root", "guest", "unlimited"}
 
 // readSkips reads the skips that apply under any of the conditions.
 func readSkips(path string, holding []string) ([]skip, error) {
