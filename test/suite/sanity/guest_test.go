@@ -9,7 +9,7 @@ import (
 	"github.com/kubernetes-csi/csi-test/v5/pkg/sanity"
 )
 
-// shell runs scripts in the guest, by a socket of whoever started the driver there.
+// shell runs scripts in the guest, by a socket of the test that started the driver there.
 type shell struct{ *rpc.Client }
 
 func (s shell) run(script, path string) (output string, err error) {
