@@ -136,8 +136,10 @@ func (r *region) rbdCommand(t *testing.T, args ...string) *exec.Cmd {
 	pid, err := os.ReadFile(filepath.Join(r.bed, "run", "ceph-mon.pid"))
 	must(t, "find the root directory of the cloud", err)
 	process, _, _ := strings.Cut(string(pid), " ")
-	cmd := exec.Command("nsenter", append([]string{"--target", process, "--mount", "--root", "--wd=/",
-		"rbd", "--conf", filepath.Join(r.bed, "etc", "ceph", "ceph.conf")}, args...)...)
+	cmd := exec.Command("nsenter", append([]string{
+		"--target", process, "--mount", "--root", "--wd=/",
+		"rbd", "--conf", filepath.Join(r.bed, "etc", "ceph", "ceph.conf"),
+	}, args...)...)
 	cmd.Stderr = os.Stderr
 	return cmd
 }
