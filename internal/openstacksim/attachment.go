@@ -166,7 +166,7 @@ func (s *Sim) listAttachments(c *call, detail bool) reply {
 
 // oneAttachment finds an attachment of any project. Cinder up to 26 shows one to every user who knows its ID, and 29 to those who may see its volume.
 func (s *Sim) oneAttachment(c *call) (*attachment, *reply) {
-	for _, a := range s.visibleAttachments(c, !s.afterEpoxy() || c.token.admin()) {
+	for _, a := range s.visibleAttachments(c, !s.fromCinder29() || c.token.admin()) {
 		if a.id == c.vars["id"] {
 			return a, nil
 		}

@@ -22,12 +22,12 @@ func (s *Sim) computeMinor() int { return minorOf(s.config.ComputeMicroversion, 
 // afterZed reports whether the cloud is of a later release than Zed. Its microversions say so.
 func (s *Sim) afterZed() bool { return s.computeMinor() > NewestComputeMinor }
 
-// afterEpoxy reports whether the cloud is of a later release than Epoxy, whose Nova has 2.100. Seen on Cinder 29 with Nova 34, which has 2.104.
-func (s *Sim) afterEpoxy() bool { return s.computeMinor() > 100 }
+// fromCinder29 reports whether the cloud has Cinder 29 (2026.2) or later. It was seen beside Nova 34, which has 2.104.
+func (s *Sim) fromCinder29() bool { return s.computeMinor() >= 104 }
 
-// isReader reports whether Cinder lets the user of a request read alone. Up to Epoxy, its policies from before the role reader count too.
+// isReader reports whether Cinder lets the user of a request read alone. Before Cinder 29, its policies from before the role reader count too.
 func (s *Sim) isReader(c *call) bool {
-	return s.afterEpoxy() && !c.token.has("member") && !c.token.admin()
+	return s.fromCinder29() && !c.token.has("member") && !c.token.admin()
 }
 
 // refusesReader refuses a request of a reader that writes.
@@ -151,7 +151,7 @@ func (s *Sim) computeVersion(c *call, name string) obj {
 	version, lowest, status, updated := dotted(2, s.computeMinor()), "2.1", "CURRENT", "2013-07-23T11:33:21Z"
 	if name == "v2.0" {
 		version, lowest, status, updated = "", "", "SUPPORTED", "2011-01-21T11:33:21Z"
-		if s.afterEpoxy() {
+		if s.fromCinder29() {
 			status = "DEPRECATED"
 		}
 	}

@@ -133,7 +133,7 @@ func (t *VolumeType) field(key string) (string, bool) {
 	return "", false
 }
 
-// showsTypeAccess reports whether a type has the field of the extension for access, which a reader sees up to Epoxy.
+// showsTypeAccess reports whether a type has the field of the extension for access, which a reader sees before Cinder 29.
 func (s *Sim) showsTypeAccess(c *call) bool { return !s.isReader(c) }
 
 func (s *Sim) listTypes(c *call) reply {
