@@ -129,6 +129,16 @@ func TestFailedTestsThatPassWhenTheyRunAgainHavePassed(t *testing.T) {
 	}
 }
 
+func TestACellSaysWhyASuiteCannotRun(t *testing.T) {
+	for _, c := range []struct{ compute, suite, want string }{
+		{"loop", "guests", "no guests"}, {"loop", "driver", "not run"}, {"libvirt", "driver", "no disks here"}, {"libvirt", "csi-sanity", "not run"}, {"libvirt", "guests", "not run"},
+	} {
+		if got := (Record{Cloud: Cloud{Compute: c.compute}}).cell(c.suite); got != c.want {
+			t.Errorf("%s with %s: want %q, got %q", c.suite, c.compute, c.want, got)
+		}
+	}
+}
+
 func TestAFailedTestThatSkipsItselfWhenItRunsAgainIsSkipped(t *testing.T) {
 	failed := Suite{Passed: 1, Failed: []string{"TestParity/one", "TestParity/two"}}
 	again := Suite{Date: "2026-02-04", Skipped: map[string]string{"TestParity/two": "the cloud cannot"}}

@@ -67,6 +67,9 @@ func (r Record) cell(name string) string {
 	if !ok && name == "guests" && r.Compute != "libvirt" {
 		return "no guests"
 	}
+	if !ok && r.Compute == "libvirt" && slices.Contains([]string{"conformance", theirs, "partial faults", "driver"}, name) {
+		return "no disks here" // these mount file systems on the machine of the tests
+	}
 	if !ok {
 		return "not run"
 	}
