@@ -129,6 +129,10 @@ func (s *Service) useOldest(ctx context.Context, spec CreateSpec, found []volume
 	if d := spec.defect(v, from); d != nil {
 		return volume.Volume{}, s.reject(ctx, v, d)
 	}
+	if from.created && spec.Zone != "" && !sameZone(spec.Zone, v.Zone) {
+		s.log.WarnContext(ctx, "Cinder has no volume zone of the name in the StorageClass, and created the volume in another one", "name", spec.Name, "volume", v.ID,
+			"availability", spec.Zone, "zone", v.Zone)
+	}
 	if v, err = s.restoreOwed(ctx, spec, v); err != nil {
 		return volume.Volume{}, err
 	}

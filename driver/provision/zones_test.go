@@ -2,6 +2,7 @@ package provision
 
 import (
 	"context"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -299,8 +300,13 @@ func TestCreateDeletesAVolumeInAZoneThatIsNotAllowed(t *testing.T) {
 			fallback(c)
 			spec := zonal("az1")
 			spec.Zone = "az9"
-			if v, err := service(c).Create(cloudtest.Within(t, 60), spec); err != nil || v.Zone != "nova" {
+			var log strings.Builder
+			s := New(c, c, Options{Owner: cloudtest.TestOwner, Log: slog.New(slog.NewTextHandler(&log, nil))})
+			if v, err := s.Create(cloudtest.Within(t, 60), spec); err != nil || v.Zone != "nova" {
 				t.Errorf("got %v, %v", v, err)
+			}
+			if !strings.Contains(log.String(), "availability=az9 zone=nova") {
+				t.Errorf("want a warning with both zones, got %q", log.String())
 			}
 		})
 	})

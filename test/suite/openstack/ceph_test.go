@@ -28,7 +28,11 @@ import (
 func backendOf(t *testing.T, bed string) string { return settingsOf(t, bed).Backend }
 
 // settings are the part of bed.json that says which cloud it is.
-type settings struct{ Cloud, Backend, Compute string }
+type settings struct {
+	Cloud, Backend, Compute string
+	VolumeZones             string `json:"cinder_azs"`
+	ZoneFallback            bool   `json:"az_fallback"`
+}
 
 func settingsOf(t *testing.T, bed string) (s settings) {
 	t.Helper()

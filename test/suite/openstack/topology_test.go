@@ -60,11 +60,7 @@ func TestZonesAndHintsOnTheBed(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var got []string
-			for _, topology := range v.GetAccessibleTopology() {
-				got = append(got, topology.GetSegments()[contract.TopologyKey])
-			}
-			if !slices.Equal(got, labels) {
+			if got := labelsOf(v); !slices.Equal(got, labels) {
 				t.Errorf("want zones %q, got %q", labels, got)
 			}
 			return v

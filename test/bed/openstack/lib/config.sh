@@ -318,7 +318,7 @@ bed_json() {
  "nova_azs": "$NOVA_AZS", "cinder_azs": "$CINDER_AZS",
  "tls": $BED_TLS, "tls_offset": $TLS_OFFSET, "ca": "$TLS/ca.pem",
  "nodes_per_az": $BED_NODES_PER_AZ, "max_disks": $NOVA_MAX_VOLUMES,
- "cross_az_attach": $NOVA_CROSS_AZ_ATTACH,
+ "cross_az_attach": $NOVA_CROSS_AZ_ATTACH, "az_fallback": $CINDER_AZ_FALLBACK,
  "cloud": "$BED_CLOUD", "debian": "$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)",
  "backend": "$BED_BACKEND", "compute": "$BED_ATTACH",
  "packages": {$(dpkg-query -W -f '"${Package}": "${Version}"\n' keystone cinder-api nova-api | paste -sd,)}}
