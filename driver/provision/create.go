@@ -130,7 +130,7 @@ func (s *Service) useOldest(ctx context.Context, spec CreateSpec, found []volume
 		return volume.Volume{}, s.reject(ctx, v, d)
 	}
 	if from.created && spec.Zone != "" && !sameZone(spec.Zone, v.Zone) {
-		s.log.WarnContext(ctx, "Cinder has no volume zone of the name in the StorageClass, and created the volume in another one", "name", spec.Name, "volume", v.ID,
+		s.log.WarnContext(ctx, "Cinder created the volume in another zone than the StorageClass names", "name", spec.Name, "volume", v.ID,
 			"availability", spec.Zone, "zone", v.Zone)
 	}
 	if v, err = s.restoreOwed(ctx, spec, v); err != nil {

@@ -15,14 +15,14 @@ func (s *Sim) showMetadata(c *call) reply {
 }
 
 func (s *Sim) mergeMetadata(c *call) reply {
-	return s.changeMetadata(c, func(v *volume, m map[string]string) { maps.Copy(v.metadata, m) })
+	return s.changeMetadata(c, "volume:create_volume_metadata", func(v *volume, m map[string]string) { maps.Copy(v.metadata, m) })
 }
 
 func (s *Sim) replaceMetadata(c *call) reply {
-	return s.changeMetadata(c, func(v *volume, m map[string]string) { v.metadata = m })
+	return s.changeMetadata(c, "volume:update_volume_metadata", func(v *volume, m map[string]string) { v.metadata = m })
 }
 
-func (s *Sim) changeMetadata(c *call, change func(*volume, map[string]string)) reply {
+func (s *Sim) changeMetadata(c *call, policy string, change func(*volume, map[string]string)) reply {
 	body, bad := c.decode()
 	if bad != nil {
 		return *bad
@@ -38,7 +38,7 @@ func (s *Sim) changeMetadata(c *call, change func(*volume, map[string]string)) r
 	if missing != nil {
 		return *missing
 	}
-	if bad := s.refusesReader(c, "volume:create_volume_metadata"); bad != nil {
+	if bad := s.refusesReader(c, policy); bad != nil {
 		return *bad
 	}
 	if bad := v.metadataFixed("Updating"); bad != nil {

@@ -88,7 +88,7 @@ test-vm-ci: vm-parts ## the part of test-vm that CI runs: virtio and SCSI disks,
 	$(VM_TEST) -run '^Test(AVirtioDisk|ASCSIDisk|AnotherVolume)'
 
 ##@ Prove it on a real OpenStack (make openstack-up)
-.PHONY: test-openstack test-parity test-openstack-driver test-openstack-options test-cloud test-cloud-guests test-openstack-restarts test-openstack-partial test-openstack-tls
+.PHONY: test-openstack test-parity test-openstack-driver test-openstack-options test-openstack-zones test-cloud test-cloud-guests test-openstack-restarts test-openstack-partial test-openstack-tls
 
 BED_TEST := go test -count 1 -timeout 30m -v
 

@@ -140,10 +140,27 @@ func TestACellSaysWhyASuiteCannotRun(t *testing.T) {
 }
 
 func TestAFailedTestThatSkipsItselfWhenItRunsAgainIsSkipped(t *testing.T) {
-	failed := Suite{Passed: 1, Failed: []string{"TestParity/one", "TestParity/two"}}
-	again := Suite{Date: "2026-02-04", Skipped: map[string]string{"TestParity/two": "the cloud cannot"}}
-	want := Suite{Date: "2026-02-04", Passed: 1, Failed: []string{"TestParity/one"}, Skipped: map[string]string{"TestParity/two": "the cloud cannot"}}
-	if diff := cmp.Diff(want, failed.with(again)); diff != "" {
+	bed, runs := t.TempDir(), t.TempDir()
+	for name, text := range map[string]string{
+		filepath.Join(bed, "bed.json"):              `{"cloud":"epoxy","backend":"file","compute":"loop"}`,
+		filepath.Join(runs, "epoxy-file-loop.json"): `{"cloud":"epoxy","backend":"file","compute":"loop","suites":{"cloudparity":{"passed":7,"failed":["TestParity/a_case","TestParity/another"],"seconds":1}}}`,
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	skipped := strings.Join(strings.SplitAfter(output, "\n")[:2], "")
+	err := run(bed, runs, "", again, strings.NewReader(skipped), &strings.Builder{}, time.Time{})
+	if err == nil || !strings.HasPrefix(err.Error(), "1 failed") {
+		t.Errorf("want an error that counts 1 failed test, got %v", err)
+	}
+	records, err := readRecords(runs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := records[0].Suites["cloudparity"]
+	want := Suite{Date: "0001-01-01", Passed: 7, Failed: []string{"TestParity/another"}, Skipped: map[string]string{"TestParity/a_case": "no (it failed first)"}, Seconds: 1}
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -45,6 +45,9 @@ type Record struct {
 // ran says whether any test of the suite did not skip itself.
 func (s Suite) ran() bool { return s.Passed > 0 || len(s.Failed) > 0 }
 
+// failedBefore is added to the reason of a skip, so that the table shows it.
+const failedBefore = " (it failed first)"
+
 // with is the outcome of a whole run after some of its failed tests ran again.
 func (s Suite) with(again Suite) Suite {
 	var failed []string
@@ -55,9 +58,9 @@ func (s Suite) with(again Suite) Suite {
 		case slices.Contains(again.PassedTests, test):
 			s.Passed++
 		case skipped && s.Skipped == nil:
-			s.Skipped = map[string]string{test: reason}
+			s.Skipped = map[string]string{test: reason + failedBefore}
 		case skipped:
-			s.Skipped[test] = reason
+			s.Skipped[test] = reason + failedBefore
 		default:
 			failed = append(failed, test)
 		}

@@ -5,6 +5,7 @@ package guests
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"testing"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
@@ -56,15 +57,22 @@ func TestAVolumeInUseMovesToAnotherPool(t *testing.T) {
 	sum := n.write(t, c, "before")
 	writer := n.keepWriting(t, c)
 	for _, to := range []string{"fast", "standard", "fast"} {
+		before := writer.files(t)
 		timed(t, "to "+to+" in use", func() error { return r.retype(t, c, to) })
+		if after := writer.files(t); after <= before {
+			t.Errorf("want files written during the move, got %d before and %d after", before, after)
+		}
 		if v, err := r.volume(t, c.id); err != nil || v.Type != to || v.Status != "in-use" {
 			t.Errorf("want the volume in-use, of type %s; got %+v %v", to, v, err)
 		}
 	}
 	written := writer.stop(t)
-	if got := r.rbd(t, "ls", "az1-standard"); got != images {
-		t.Errorf("want no image left in the first pool; there were %q, now %q", images, got)
-	}
+	eventually(t, "Cinder has deleted the image in the first pool", func() error {
+		if got := r.rbd(t, "ls", "az1-standard"); got != images {
+			return fmt.Errorf("there were %q, now %q", images, got)
+		}
+		return nil
+	})
 	n.wantData(t, c, "before", sum)
 	timed(t, "attach again", func() error { return n.attach(t, c) })
 	timed(t, "expand in use: controller", func() error { return r.expand(t, c, 3<<30) })
@@ -75,8 +83,8 @@ func TestAVolumeInUseMovesToAnotherPool(t *testing.T) {
 	n.leave(t, c) // what is read next comes from the disk, not from the guest's memory
 	n.use(t, c)
 	n.wantData(t, c, "before", sum)
-	if got := n.sh(t, "cd "+c.target()+" && md5sum -c sums | grep -c ': OK$'"); got != written {
-		t.Errorf("want %s files that were written during the moves, got %s", written, got)
+	if got := n.sh(t, "cd "+c.target()+" && md5sum -c sums | grep -c ': OK$'"); got != fmt.Sprint(written) {
+		t.Errorf("want %d files that were written during the moves, got %s", written, got)
 	}
 	n.leave(t, c)
 }
@@ -123,13 +131,16 @@ type writing struct {
 
 func (n *node) keepWriting(t *testing.T, c claim) writing {
 	t.Helper()
-	script := `cd "$1" && n=0; while [ $n -lt 2000 ] && ! [ -e stop ]; do n=$((n+1))
-dd if=/dev/urandom of=during.$n bs=64k count=4 conv=fsync 2>/dev/null && md5sum during.$n >>sums; done; touch ended`
-	_, err := n.Start(agent.Command{Args: []string{"/busybox/sh", "-c", script, "sh", c.target()}, Log: "/run/writer.log"})
+	script := `rm -f /run/writer.*; cd "$1" && n=0; while ! [ -e /run/writer.stop ]; do n=$((n+1))
+dd if=/dev/urandom of=during.$n bs=64k count=4 conv=fsync && md5sum during.$n >>sums || echo $n >>/run/writer.failed; done; touch /run/writer.ended`
+	_, err := n.Start(agent.Command{Args: []string{"/busybox/sh", "-c", script, "sh", c.target()}, Log: "/run/writes.log"})
 	must(t, "start to write", err)
 	w := writing{n, c}
+	t.Cleanup(func() {
+		n.try("touch /run/writer.stop; for i in $(seq 100); do [ -e /run/writer.ended ] && break; usleep 100000; done")
+	})
 	eventually(t, "the guest writes", func() error {
-		if w.files(t) == "0" {
+		if w.files(t) == 0 {
 			return errors.New("there is no file yet")
 		}
 		return nil
@@ -138,16 +149,21 @@ dd if=/dev/urandom of=during.$n bs=64k count=4 conv=fsync 2>/dev/null && md5sum 
 }
 
 // files is how many files there are.
-func (w writing) files(t *testing.T) string {
+func (w writing) files(t *testing.T) int {
 	t.Helper()
-	return w.sh(t, "cd "+w.target()+" && touch sums && wc -l <sums")
+	n, err := strconv.Atoi(w.sh(t, "cd "+w.target()+" && touch sums && wc -l <sums"))
+	must(t, "count the files", err)
+	return n
 }
 
-// stop ends the writing and returns the number of files.
-func (w writing) stop(t *testing.T) string {
+// stop ends the writing and returns the number of files. Each write must have succeeded.
+func (w writing) stop(t *testing.T) int {
 	t.Helper()
-	w.sh(t, "cd "+w.target()+" && touch stop && while ! [ -e ended ]; do usleep 100000; done")
+	w.sh(t, "touch /run/writer.stop; while ! [ -e /run/writer.ended ]; do usleep 100000; done")
+	if failed := w.sh(t, "cat /run/writer.failed 2>/dev/null || true"); failed != "" {
+		t.Errorf("want no failed write, got those of the files %s: %s", failed, w.try("tail -n 5 /run/writes.log"))
+	}
 	written := w.files(t)
-	t.Logf("%s files were written during the moves", written)
+	t.Logf("%d files were written during the moves", written)
 	return written
 }

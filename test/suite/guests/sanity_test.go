@@ -4,7 +4,6 @@ package guests
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net"
 	"net/rpc"
@@ -27,10 +26,10 @@ func TestSanityWithTheNodeInAGuest(t *testing.T) {
 			startControllerAt(t, filepath.Join(dir, "controller"), "--cloud-config="+filepath.Join(r.bed, "cloud.conf"), "--cluster=sanity", "--strict", "--with-capacity")
 			n := r.node(t, r.serverNamed(t, "node-az1"), "--strict")
 			n.expose(t, dir)
-			ctx, cancel := context.WithTimeout(t.Context(), 61*time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), 31*time.Minute)
 			defer cancel()
-			cmd := exec.CommandContext(ctx, "go", "test", "-count", "1", "-timeout", "60m", "-guest", dir, "-access", access)
-			cmd.Dir = filepath.Join("..", "sanity")
+			cmd := exec.CommandContext(ctx, "go", "test", "-count", "1", "-timeout", "30m", "-guest", dir, "-access", access)
+			cmd.Dir, cmd.WaitDelay = filepath.Join("..", "sanity"), time.Minute
 			out, err := cmd.CombinedOutput()
 			if err != nil {
 				t.Fatalf("%v\n%s", err, out)
@@ -80,12 +79,10 @@ func listen(t *testing.T, socket string, serve func(net.Conn)) {
 	go func() {
 		for {
 			c, err := l.Accept()
-			if errors.Is(err, net.ErrClosed) {
+			if err != nil {
 				return
 			}
-			if err == nil {
-				go serve(c)
-			}
+			go serve(c)
 		}
 	}()
 }

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -92,15 +93,12 @@ func TestAServerWithItsRootDiskOnAVolumeTakesAnother(t *testing.T) {
 	c := r.create(t, n, claim{fsType: "ext4"}, 1)
 	n.use(t, c)
 	sum := n.write(t, c, "kept")
-	if _, err := r.DeleteVolume(within(t, time.Minute), &csi.DeleteVolumeRequest{VolumeId: root.id}); err == nil {
-		t.Error("want the driver to refuse to delete the root disk of a server, got OK")
-	} else {
-		t.Logf("DeleteVolume of the root disk: %v", err)
+	if _, err := r.DeleteVolume(within(t, time.Minute), &csi.DeleteVolumeRequest{VolumeId: root.id}); status.Code(err) != codes.FailedPrecondition {
+		t.Errorf("delete of the root disk of a server: want FailedPrecondition, got %v", err)
 	}
-	if _, err := r.ControllerUnpublishVolume(within(t, time.Minute), &csi.ControllerUnpublishVolumeRequest{VolumeId: root.id, NodeId: id}); err == nil {
-		t.Error("want the driver to refuse to detach the root disk of a server, got OK")
-	} else {
-		t.Logf("ControllerUnpublishVolume of the root disk: %v", err)
+	_, err = r.ControllerUnpublishVolume(within(t, time.Minute), &csi.ControllerUnpublishVolumeRequest{VolumeId: root.id, NodeId: id})
+	if status.Code(err) != codes.Aborted || !strings.Contains(err.Error(), "Cannot detach a root device volume") {
+		t.Errorf("detach of the root disk of a server: want Aborted with Nova's refusal, got %v", err)
 	}
 	if got := r.status(t, root.id); got != "in-use" {
 		t.Errorf("want the root disk in-use, got %s", got)

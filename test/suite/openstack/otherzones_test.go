@@ -120,14 +120,19 @@ func TestVolumeZonesThatAreNoComputeZones(t *testing.T) {
 			if err := json.Unmarshal([]byte(out), &plan); err != nil {
 				t.Fatal(err)
 			}
+			found := false
 			for _, d := range plan.Decisions {
 				if d.ID != "topology.enabled" {
 					continue
 				}
+				found = true
 				t.Logf("%s: topology.enabled is %v: %s", config, d.Value, d.Reason)
 				if d.Value != want {
 					t.Errorf("%s: want topology.enabled %t, got %v", config, want, d.Value)
 				}
+			}
+			if !found {
+				t.Errorf("%s: the plan has no decision topology.enabled", config)
 			}
 		}
 	})

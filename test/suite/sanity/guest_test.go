@@ -1,6 +1,7 @@
 package sanity
 
 import (
+	"crypto/rand"
 	"net/rpc"
 	"net/rpc/jsonrpc"
 	"path/filepath"
@@ -26,8 +27,8 @@ func inGuest(t *testing.T, config *sanity.TestConfig, dir string) {
 	t.Cleanup(func() { client.Close() })
 	s := shell{client}
 	config.ControllerAddress, config.Address = "unix://"+filepath.Join(dir, "controller"), "unix://"+filepath.Join(dir, "node")
-	const kubelet = "/var/lib/kubelet"
-	config.TargetPath, config.StagingPath = kubelet+"/sanity-target", kubelet+"/sanity-staging"
+	place := "/var/lib/kubelet/sanity-" + rand.Text() // the guest may be older than this run
+	config.TargetPath, config.StagingPath = place+"-target", place+"-staging"
 	create := func(path string) (string, error) { return path, second(s.run(`mkdir "$p"`, path)) }
 	remove := func(path string) error { return second(s.run(`rmdir "$p"`, path)) }
 	config.CreateTargetDir, config.CreateStagingDir = create, create

@@ -1,4 +1,5 @@
 // Package sanity runs the sanity suite of csi-test against the driver program: on the simulated cloud, or with -bed on a real one.
+// With -guest, test/suite/guests has started the driver in a guest.
 // `make test-sanity` builds the programs and runs it.
 package sanity
 
