@@ -90,6 +90,17 @@ assign_ports() {
     [ "$RABBIT_PORT" -lt 45000 ] || die "PORT_OFFSET $o is too large"
 }
 
+# Two clouds of one release have the same ports, unless the caller gives one of them others. Then each would answer requests of the other.
+check_ports() {
+    local port
+    any_alive && return
+    ip -o address show dev lo | grep -qF " $BED_ADDRESS/" || return 0 # nobody can listen there
+    for port in "$KEYSTONE_PORT" "$NOVA_PORT" "$CINDER_PORT"; do
+        ! port_open "$BED_ADDRESS" "$port" ||
+            die "another program listens on $BED_ADDRESS, port $port: stop that cloud first, or set PORT_OFFSET and BED_ADDRESS"
+    done
+}
+
 make_directories() {
     local zone
     mkdir -p "$BED/servers" "$ETC" "$LOG" "$RUN" \
@@ -135,6 +146,7 @@ main() {
     add_packages
     clean_environment
     assign_ports
+    check_ports
     make_directories
     remember_settings
     remember_start
