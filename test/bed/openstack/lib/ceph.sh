@@ -85,11 +85,11 @@ start_ceph() {
     mkdir -p "$CEPH"/{mon,mgr,osd} "$ETC/ceph"
     [ -s "$CEPH/fsid" ] || cat /proc/sys/kernel/random/uuid > "$CEPH/fsid"
     ceph_conf > "$ETC/ceph/ceph.conf"
-    # os-brick, which attaches volumes for cinder-backup, knows this place alone, and so does Nova when an encrypted volume in use
-    # grows. It is that of the root directory.
+    # os-brick, which attaches volumes for cinder-backup, knows /etc/ceph alone, and so does Nova when an encrypted volume in use grows.
+    # The clouds of a release share the root directory, so each has its own /etc/ceph in its mount namespace.
+    ln -sfn "$CEPH/client.admin.keyring" "$ETC/ceph/ceph.client.admin.keyring"
     mkdir -p /etc/ceph
-    ln -sfn "$ETC/ceph/ceph.conf" /etc/ceph/ceph.conf
-    ln -sfn "$CEPH/client.admin.keyring" /etc/ceph/ceph.client.admin.keyring
+    mountpoint -q /etc/ceph || mount --bind "$ETC/ceph" /etc/ceph
     [ -e "$CEPH/mon/keyring" ] || make_ceph_monitor
     start ceph-mon ceph-mon -f -i a --conf "$ETC/ceph/ceph.conf"
     wait_for 60 ceph-mon admin_ceph status
