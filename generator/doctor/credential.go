@@ -89,7 +89,7 @@ func (c *cloudCheck) checkRoles(t token) {
 	case slices.Contains(roles, "member"):
 		c.report.ok("cloud.rights.write", "the role member may create, attach and delete volumes by the usual policies")
 	case slices.Equal(roles, []string{"reader"}):
-		c.report.add("cloud.rights.write", Error, "the only role of the token is reader", "clouds after OpenStack Epoxy refuse it creates, deletes and attaches; older ones refuse some or none",
+		c.report.add("cloud.rights.write", Error, "the only role of the token is reader", "with default policies, Nova since 2023.1 and Cinder since 2026.2 refuse a reader what the driver does with volumes; only older ones allow it",
 			"use a credential with the role member for the driver; reader is enough for inspect, plan and doctor. Only access rules make a credential read-only everywhere")
 	default:
 		c.report.add("cloud.rights.write", Warning, "the token has the roles "+list(roles)+", and not member", "the usual policies let only members create, attach and delete volumes",

@@ -25,14 +25,14 @@ func (s *Sim) afterZed() bool { return s.computeMinor() > NewestComputeMinor }
 // fromCinder29 reports whether the cloud has Cinder 29 (2026.2) or later. It was seen beside Nova 34, which has 2.104.
 func (s *Sim) fromCinder29() bool { return s.computeMinor() >= 104 }
 
-// isReader reports whether Cinder lets the user only read. Before Cinder 29, its policies from before the role reader count too.
-func (s *Sim) isReader(c *call) bool {
+// mayOnlyRead reports whether Cinder lets the user of a request only read. Before Cinder 29, its policies from before the role reader count too.
+func (s *Sim) mayOnlyRead(c *call) bool {
 	return s.fromCinder29() && !c.token.has("member") && !c.token.admin()
 }
 
 // refusesReader refuses a request of a reader that writes.
 func (s *Sim) refusesReader(c *call, policy string) *reply {
-	if !s.isReader(c) {
+	if !s.mayOnlyRead(c) {
 		return nil
 	}
 	return ptr(forbidden(policy))

@@ -134,7 +134,7 @@ func (t *VolumeType) field(key string) (string, bool) {
 }
 
 // showsTypeAccess reports whether a type has the field of the extension for access, which a reader sees before Cinder 29.
-func (s *Sim) showsTypeAccess(c *call) bool { return !s.isReader(c) }
+func (s *Sim) showsTypeAccess(c *call) bool { return !s.mayOnlyRead(c) }
 
 func (s *Sim) listTypes(c *call) reply {
 	q, bad := c.listQuery([]string{"is_public", "extra_specs"}, []string{"id", "name", "created_at", "updated_at"})

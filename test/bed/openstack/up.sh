@@ -94,7 +94,7 @@ assign_ports() {
 check_ports() {
     local port
     any_alive && return
-    ip -o address show dev lo | grep -qF " $BED_ADDRESS/" || return 0 # nobody can listen there
+    [ -n "$(ip -o address show dev lo to "$BED_ADDRESS")" ] || return 0 # nobody can listen there
     for port in "$KEYSTONE_PORT" "$NOVA_PORT" "$CINDER_PORT"; do
         ! port_open "$BED_ADDRESS" "$port" ||
             die "another program listens on $BED_ADDRESS, port $port: stop that cloud first, or set PORT_OFFSET and BED_ADDRESS"

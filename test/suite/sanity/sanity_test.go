@@ -121,5 +121,9 @@ func TestMain(m *testing.M) {
 		fmt.Fprintf(os.Stderr, "-access is %q; it can be mount or block\n", *access)
 		os.Exit(2)
 	}
+	if *guest != "" && (*bed != "" || *conf != "" || *theirs != "" || *split) {
+		fmt.Fprintln(os.Stderr, "-guest names a driver that runs, so it goes without -bed, -cloud-config, -upstream and -split")
+		os.Exit(2)
+	}
 	os.Exit(m.Run())
 }
