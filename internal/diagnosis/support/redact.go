@@ -2,8 +2,9 @@
 // commands of kubectl-cinder find.
 //
 // Secrets are never read. Everything else passes one Redactor before it is listed, printed or written. An object, a log or a page may still
-// have a password in it. Redacting too much is an inconvenience, too little is a leak. So the rules go by names of keys, by the forms of
-// credentials, and by the values that were found under such keys anywhere else.
+// have a password in it. Redacting too much is an inconvenience, too little is a leak. So of objects only names that this project knows keep
+// their values (allowed.go). The rules for texts go by names of keys, by the forms of credentials, and by the values that were found under
+// such keys anywhere else.
 package support
 
 import (
@@ -95,9 +96,15 @@ var (
 	// userInfo is the part of a URL before the host. A password that nobody escaped may have every sign, so the last @ ends it. A digest of an
 	// image also follows an @.
 	userInfo = regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*:\\?/\\?/)([^\s<>"]*)@(sha256:[0-9a-f]{64})?`)
+	// userInfoOfProxy is the same without a scheme, as Go accepts it in the URL of a proxy: USER:PASSWORD@HOST:PORT.
+	userInfoOfProxy = regexp.MustCompile(`(^|[\s"'=,(])[^\s/@:"'=,]+:[^\s/@"']+(@[A-Za-z0-9.\[\]:-]+:[0-9]+)`)
 	pemKey   = regexp.MustCompile(`(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----.*?(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|$)`)
-	// bare are credentials that show what they are by their form: JSON Web Tokens, Fernet tokens of Keystone, tokens of OpenShift, PEM in base64.
-	bare = regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,}(?:\.[A-Za-z0-9_-]*)?|\bgAAAA[A-Za-z0-9_=-]{20,}|\bsha256~[A-Za-z0-9_-]{20,}|\bLS0tLS1CRUdJTi[A-Za-z0-9+/=_-]{8,}`)
+	// signature is the one of a URL that its holder may use, as of object stores.
+	signature = regexp.MustCompile(`(?i)([?&](?:sig|signature|x-amz-signature|x-amz-credential|temp_url_sig)=)[^\s&"'<>\\]+`)
+	// bare are credentials that show what they are by their form: JSON Web Tokens, Fernet tokens of Keystone, tokens of OpenShift, GitLab, GitHub,
+	// Vault, Slack and AWS, PEM in base64.
+	bare = regexp.MustCompile(`\bgl[a-z]{2,5}-[A-Za-z0-9_.-]{16,}|\bgh[a-z]_[A-Za-z0-9]{20,}|\bgithub_pat_[A-Za-z0-9_]{20,}|\bhv[sbr]\.[A-Za-z0-9_-]{20,}|\bxox[a-z]-[A-Za-z0-9-]{10,}|\bA(?:KI|SI)A[A-Z0-9]{16}\b|` +
+		`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,}(?:\.[A-Za-z0-9_-]*)?|\bgAAAA[A-Za-z0-9_=-]{20,}|\bsha256~[A-Za-z0-9_-]{20,}|\bLS0tLS1CRUdJTi[A-Za-z0-9+/=_-]{8,}`)
 )
 
 // secret reports whether the value of a key is a secret.
@@ -129,6 +136,8 @@ func (r *Redactor) Text(text string) string {
 	})
 	text = scheme.ReplaceAllString(text, "${1} "+Redacted)
 	text = userInfo.ReplaceAllStringFunc(text, withoutUser)
+	text = userInfoOfProxy.ReplaceAllString(text, "${1}"+Redacted+"${2}")
+	text = signature.ReplaceAllString(text, "${1}"+Redacted)
 	return r.Known(bare.ReplaceAllString(text, Redacted))
 }
 
@@ -329,6 +338,7 @@ func (r *Redactor) Value(value any) any {
 				v["value"] = r.all(v["value"])
 			}
 		}
+		r.others(v)
 		for key, field := range v {
 			v[key] = r.field(key, field)
 		}

@@ -1,0 +1,133 @@
+package support
+
+import (
+	_ "embed"
+	"slices"
+	"strings"
+)
+
+// The names in allowed.txt are those of this project and its sidecars: flags of containers, and names of variables and settings. A list of names
+// that may be shown is complete when a name is missing: its value is left out. A list of bad names is not. A test writes and compares the file.
+//
+//go:embed allowed.txt
+var allowedNames string
+
+var (
+	allowedFlags     = section("flags")
+	allowedVariables = section("variables")
+)
+
+// section reads one part of allowed.txt: "[NAME]", then a name on each line.
+func section(name string) map[string]bool {
+	names := map[string]bool{}
+	_, rest, _ := strings.Cut(allowedNames, "["+name+"]\n")
+	rest, _, _ = strings.Cut(rest, "\n[")
+	for line := range strings.Lines(rest) {
+		names[strings.TrimSpace(line)] = true
+	}
+	return names
+}
+
+// allowedDomains are the domains of annotations that Kubernetes, OpenShift, Helm and this driver write. An annotation of anybody else may hold
+// anything, such as a template with a password.
+var allowedDomains = []string{"kubernetes.io", "k8s.io", "openshift.io", "helm.sh", "cinder-csi.io", "cinder.csi.openstack.org"}
+
+func allowedAnnotation(key string) bool {
+	domain, _, _ := strings.Cut(key, "/")
+	return slices.ContainsFunc(allowedDomains, func(d string) bool { return domain == d || strings.HasSuffix(domain, "."+d) })
+}
+
+// allowedFiles are the keys of the driver's own ConfigMaps whose value is a document. Text takes the credentials out of it.
+var allowedFiles = []string{"plan.yaml", "distribution.yaml", "ca.pem", "ca-bundle.crt"}
+
+// allowedStatus are the keys of the ConfigMap that the drift check writes.
+var allowedStatus = []string{"result", "exitCode", "checkedAt", "generator", "error", "differences", "planChecksum", "bundleGenerator", "relatedObjects"}
+
+func allowedData(key string) bool {
+	return allowedVariables[key] || slices.Contains(allowedFiles, key) || slices.Contains(allowedStatus, key)
+}
+
+// others takes out the values of an object that belong to names which this project does not know: variables and arguments of containers,
+// annotations, texts of ConfigMaps. The names stay.
+func (r *Redactor) others(object map[string]any) {
+	if annotations, is := object["annotations"].(map[string]any); is {
+		r.except(annotations, allowedAnnotation)
+	}
+	if _, is := object["metadata"].(map[string]any); is || object["kind"] == "ConfigMap" {
+		if data, is := object["data"].(map[string]any); is {
+			r.except(data, allowedData)
+		}
+	}
+	if data, is := object["binaryData"]; is {
+		object["binaryData"] = r.all(data)
+	}
+	if logins, is := object["auths"]; is {
+		object["auths"] = r.all(logins)
+	}
+	if variables, is := object["env"].([]any); is {
+		for _, v := range variables {
+			r.variable(v)
+		}
+	}
+	for _, key := range []string{"args", "command"} {
+		if words, is := object[key].([]any); is {
+			r.arguments(words)
+		}
+	}
+}
+
+// except takes out the values of all keys but those that are allowed.
+func (r *Redactor) except(object map[string]any, allowed func(key string) bool) {
+	for key, value := range object {
+		if !allowed(key) {
+			object[key] = r.hide(key, value)
+		}
+	}
+}
+
+func (r *Redactor) variable(of any) {
+	v, is := of.(map[string]any)
+	if !is {
+		return
+	}
+	if name, _ := v["name"].(string); !allowedVariables[name] {
+		if value, is := v["value"]; is {
+			v["value"] = r.hide(name, value)
+		}
+	}
+}
+
+// hide takes out every text of a value. Only that of a secret name is searched elsewhere: an unknown annotation may hold the name of a node.
+func (r *Redactor) hide(name string, value any) any {
+	if secret(name) || fileKey.MatchString(name) {
+		return r.all(value)
+	}
+	return NewRedactor().all(value)
+}
+
+// arguments takes out the values of flags that no program of the bundle has, and words that are neither a flag, a path nor a variable.
+func (r *Redactor) arguments(words []any) {
+	for i, w := range words {
+		word, is := w.(string)
+		if !is {
+			continue
+		}
+		name, value, assigned := strings.Cut(word, "=")
+		switch flag := strings.TrimLeft(name, "-"); {
+		case flag != name && !assigned:
+		case flag != name && !allowedFlags[flag]:
+			words[i] = name + "=" + r.hide(name, value).(string)
+		case flag != name:
+		case i == 0 && !strings.ContainsAny(word, " \n"), isPath(word), isReference(word):
+		default:
+			words[i] = r.hide("", word)
+		}
+	}
+}
+
+func isPath(word string) bool { return strings.HasPrefix(word, "/") && !strings.ContainsAny(word, " \n=") }
+
+// isReference reports whether a word is a variable, $(NAME), whose value stands elsewhere.
+func isReference(word string) bool {
+	return strings.HasPrefix(word, "$(") && strings.HasSuffix(word, ")") && !strings.ContainsAny(word, " \n")
+}
