@@ -16,6 +16,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/generator/migrate"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/generator/worktree"
+	"github.com/cinder-csi/cinder-csi/internal/checkout"
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
 	"github.com/cinder-csi/cinder-csi/internal/cluster"
 )
@@ -156,6 +157,9 @@ func (r *importRun) writeClouds(in *migrate.Importer, entry string) error {
 	content, err := settings.CloudsYAML(entry)
 	if err != nil {
 		return err
+	}
+	if err := checkout.CheckLinks(r.clouds); err != nil {
+		return usage("--clouds-yaml %s: %w", r.clouds, err)
 	}
 	f, err := os.OpenFile(r.clouds, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/generator/report"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+	"github.com/cinder-csi/cinder-csi/internal/checkout"
 )
 
 func newInspectCommand(w *World, shared *common) *cobra.Command {
@@ -61,6 +62,9 @@ func saveInventory(w *World, name string, inv v1alpha1.Inventory) error {
 	if name == "-" {
 		_, err := w.data.Write(content)
 		return err
+	}
+	if err := checkout.CheckLinks(name); err != nil {
+		return usage("--save %s: %w", name, err)
 	}
 	mode := fs.FileMode(0o644)
 	switch info, err := os.Lstat(name); {

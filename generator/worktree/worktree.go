@@ -22,6 +22,7 @@ import (
 	"unicode"
 
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+	"github.com/cinder-csi/cinder-csi/internal/checkout"
 )
 
 // Dir is a directory and what an earlier run left in it.
@@ -57,7 +58,9 @@ var ErrNotADirectory = errors.New("is not a directory")
 // compare the Dir, without an earlier run.
 func Open(dir string) (*Dir, error) {
 	d := &Dir{Path: dir, hashes: map[string][]string{}}
-	if err := checkLinks(dir); err != nil {
+	if err := checkout.CheckLinks(dir); errors.Is(err, checkout.ErrLeadsOut) {
+		return nil, &NotOurs{Problems: []string{dir + ": " + err.Error()}}
+	} else if err != nil {
 		return nil, err
 	}
 	info, err := os.Stat(dir)
@@ -210,37 +213,6 @@ func named(p string, err error) error {
 
 // notInAName says that a character has no place in the name of a bundle's file.
 func notInAName(r rune) bool { return !unicode.IsPrint(r) || r == '\\' }
-
-// checkLinks refuses a directory below the working directory that a symbolic link leads out of it. A checkout may bring such a link
-// along, and what is written must not go where its author likes. A path that leads elsewhere by itself is its user's choice.
-func checkLinks(dir string) error {
-	here, err := os.Getwd()
-	if err != nil {
-		return err
-	}
-	abs, err := filepath.Abs(dir)
-	if err != nil {
-		return err
-	}
-	below, err := filepath.Rel(here, abs)
-	if err != nil || !filepath.IsLocal(below) {
-		return nil
-	}
-	root, err := os.OpenRoot(here)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	for at := below; ; at = filepath.Dir(at) {
-		if _, err := os.Stat(filepath.Join(here, at)); err != nil && at != "." {
-			continue // what is there of the path decides
-		}
-		if _, err := root.Stat(at); err != nil {
-			return &NotOurs{Problems: []string{dir + ": a symbolic link leads out of the working directory; name the directory that is meant"}}
-		}
-		return nil
-	}
-}
 
 // Action is what a run would do to one file.
 type Action string

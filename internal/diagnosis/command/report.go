@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cinder-csi/cinder-csi/internal/checkout"
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
 	"github.com/cinder-csi/cinder-csi/internal/diagnosis"
 	"github.com/cinder-csi/cinder-csi/internal/diagnosis/support"
@@ -87,6 +88,9 @@ func (v *command) ownSecrets(from diagnosis.Sources) []string {
 
 // writeBundle writes the archive for its owner only. It replaces no file.
 func writeBundle(file string, b support.Bundle, at time.Time) error {
+	if err := checkout.CheckLinks(file); err != nil {
+		return fmt.Errorf("%w: --file %s: %w", ErrUsage, file, err)
+	}
 	out, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("%w: --file %s exists already; name another file, or delete it", ErrUsage, file)
