@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/cinder-csi/cinder-csi/internal/cloudconf"
+	"github.com/cinder-csi/cinder-csi/internal/documents"
 )
 
 // document is a part of a file in one of the two syntaxes.
@@ -42,6 +43,9 @@ func open(f File) ([]document, error) {
 			return nil, fmt.Errorf("%w: %s: %w", ErrFile, f.Name, err)
 		}
 		return []document{{file: f.Name, source: f.source(), conf: conf}}, nil
+	}
+	if err := documents.Check(f.Content); err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrFile, f.Name, err)
 	}
 	var all []document
 	for _, part := range split(f.Content) {

@@ -16,6 +16,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/cinder-csi/cinder-csi/driver/contract"
+	"github.com/cinder-csi/cinder-csi/internal/documents"
 )
 
 // NewerError says that a document was written by a newer generator than this one.
@@ -117,7 +118,9 @@ func decode(file string, data []byte, into any, h header) error {
 
 type decoder struct {
 	file     string
-	problems []string
+	problems []string // at most mostProblems
+	more     int      // problems that are not listed
+	hints    []string // that problems have given
 }
 
 func (d *decoder) problem(line int, format string, args ...any) {
@@ -125,12 +128,22 @@ func (d *decoder) problem(line int, format string, args ...any) {
 	if line > 0 {
 		where = fmt.Sprintf("%s:%d", d.file, line)
 	}
+	if len(d.problems) == mostProblems {
+		d.more++
+		return
+	}
 	d.problems = append(d.problems, where+": "+fmt.Sprintf(format, args...))
 }
+
+// mostProblems are what one message lists: more than a person reads at once, and a bound for a text of somebody else.
+const mostProblems = 20
 
 func (d *decoder) err() error {
 	if len(d.problems) == 0 {
 		return nil
+	}
+	if d.more > 0 {
+		return &DecodeError{Problems: append(d.problems, fmt.Sprintf("%s: and %d more", d.file, d.more))}
 	}
 	return &DecodeError{Problems: d.problems}
 }
@@ -141,6 +154,9 @@ func (d *decoder) wrap(err error) error {
 
 // parse gives the one document of a file, nil for a file without any, and what it holds.
 func (d *decoder) parse(data []byte) (root *yaml.Node, value any, err error) {
+	if err := documents.Check(data); err != nil {
+		return nil, nil, d.wrap(err)
+	}
 	in := yaml.NewDecoder(bytes.NewReader(data))
 	var document, second yaml.Node
 	switch err := in.Decode(&document); {
@@ -230,7 +246,7 @@ func (d *decoder) walk(n *yaml.Node, t reflect.Type, path string) {
 				d.walk(value, f.Type, at)
 				return
 			}
-			d.problem(key.Line, "unknown key %s%s", at, rightKey(key.Value, t))
+			d.problem(key.Line, "unknown key %s%s", at, d.once(rightKey(key.Value, t)))
 		})
 	case reflect.Map:
 		d.object(n, path, func(_, value *yaml.Node, at string) { d.walk(value, t.Elem(), at) })
@@ -292,6 +308,15 @@ func (d *decoder) object(n *yaml.Node, path string, each func(key, value *yaml.N
 		}
 		each(key, n.Content[i+1], at)
 	}
+}
+
+// once is a hint the first time, and nothing when it was given before: the list of all known keys is long.
+func (d *decoder) once(hint string) string {
+	if slices.Contains(d.hints, hint) {
+		return ""
+	}
+	d.hints = append(d.hints, hint)
+	return hint
 }
 
 func (d *decoder) scalar(n *yaml.Node, path, want string, tags ...string) {

@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/cinder-csi/cinder-csi/internal/documents"
 )
 
 // An edited bundle must not make the program that verifies it fetch, run or read anything. kustomize does all three if a
@@ -52,6 +54,10 @@ func local(root string, files map[string][]byte) error {
 	l := locals{root: root, files: files}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		l.at = name
+		if err := documents.Check(files[name]); err != nil {
+			l.problem("", "%s", err)
+			continue
+		}
 		switch base := path.Base(name); {
 		case slices.Contains(kustomizationNames[1:], base):
 			l.problem("", "kustomize would read it; a bundle's are called %s", kustomizationNames[0])

@@ -15,6 +15,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/cinder-csi/cinder-csi/internal/documents"
 )
 
 // cloudsYAML is clouds.yaml, secure.yaml or clouds-public.yaml. Keys that do not concern the login belong to other programs; this
@@ -118,6 +120,9 @@ func readYAML(path string, into *cloudsYAML) error {
 }
 
 func decodeYAML(path string, src []byte, into *cloudsYAML) error {
+	if err := documents.Check(src); err != nil {
+		return errorf(ErrBadFile, "clouds file %s: %w", path, err)
+	}
 	if err := yaml.Unmarshal(src, into); err != nil {
 		problem := "it is not valid YAML"
 		if errors.As(err, new(*yaml.TypeError)) {

@@ -41,12 +41,14 @@ var mayImport = rules{
 	"driver/kube":                {"driver/contract", "driver/volume", "internal/kubeconfig"},
 	"driver/guestaccess":         {"internal/kubeconfig"},
 
-	"internal/cloud":                   {"internal/cloudconf"},
+	"internal/cloud":                   {"internal/cloudconf", "internal/documents"},
 	"internal/cloudconf":               {},
 	"internal/memnet":                  {},
 	"internal/openstacksim":            {},
 	"internal/openstacksim/cloudfile":  {"internal/openstacksim"},
 	"internal/openstacksim/dataplane":  {"internal/openstacksim"},
+	"internal/checkout":                {},
+	"internal/documents":               {},
 	"internal/kubeconfig/...":          {},
 	"internal/paging":                  {},
 	"internal/printable":               {},
@@ -55,21 +57,21 @@ var mayImport = rules{
 	"internal/diagnosis":               {"driver/contract", "internal/cluster", "internal/printable", "internal/shell", "internal/paging", "internal/cloud"},
 	"internal/diagnosis/diagnosistest": {},
 	"internal/diagnosis/support":       {"internal/cluster", "internal/diagnosis", "internal/printable"},
-	"internal/diagnosis/command":       {"driver/contract", "internal/cluster", "internal/diagnosis", "internal/diagnosis/support", "internal/printable", "internal/shell", "internal/cloud"}, // kubectl-cinder links it
+	"internal/diagnosis/command":       {"driver/contract", "internal/checkout", "internal/cluster", "internal/diagnosis", "internal/diagnosis/support", "internal/printable", "internal/shell", "internal/cloud"}, // kubectl-cinder links it
 
-	"generator/v1alpha1":            {"driver/contract"},
+	"generator/v1alpha1":            {"driver/contract", "internal/documents"},
 	"generator/inspect":             {"generator/v1alpha1", "internal/cloud", "internal/paging"},
 	"generator/plan":                {"generator/v1alpha1", "driver/contract", "driver/config", "internal/cloudconf", "manifests"},
 	"generator/field":               {},
 	"generator/guard":               {"generator/v1alpha1", "generator/plan", "driver/contract"},
 	"generator/bundle":              {"generator/v1alpha1", "generator/plan", "generator/field", "internal/printable", "internal/shell", "driver/contract", "driver/config", "internal/cloudconf", "manifests", "charts"},
-	"generator/worktree":            {"generator/v1alpha1"},
+	"generator/worktree":            {"generator/v1alpha1", "internal/checkout"},
 	"generator/doctor":              {"generator/v1alpha1", "generator/inspect", "internal/cluster", "internal/cloud"},
-	"generator/migrate":             {"generator/v1alpha1", "internal/cluster", "internal/shell", "driver/contract", "driver/config", "internal/cloudconf"},
-	"generator/verify":              {"generator/v1alpha1", "driver/contract", "driver/config", "driver/guestaccess", "internal/cloudconf", "charts"}, // flags of each container
+	"generator/migrate":             {"generator/v1alpha1", "internal/documents", "internal/cluster", "internal/shell", "driver/contract", "driver/config", "internal/cloudconf"},
+	"generator/verify":              {"generator/v1alpha1", "internal/documents", "driver/contract", "driver/config", "driver/guestaccess", "internal/cloudconf", "charts"}, // flags of each container
 	"generator/verify/sidecarflags": {"manifests"},
 	"generator/report":              {"generator/v1alpha1", "internal/printable", "generator/doctor"},
-	"generator/cli":                 {"generator/...", "driver/contract", "internal/diagnosis/command", "internal/diagnosis/support", "internal/cluster", "internal/printable", "internal/cloud"},
+	"generator/cli":                 {"generator/...", "internal/checkout", "driver/contract", "internal/diagnosis/command", "internal/diagnosis/support", "internal/cluster", "internal/printable", "internal/cloud"},
 
 	"manifests": {}, "charts": {}, "docs": {}, "examples": {}, "overlays": {}, // embedded files, and tests
 

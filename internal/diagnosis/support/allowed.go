@@ -125,7 +125,9 @@ func (r *Redactor) arguments(words []any) {
 	}
 }
 
-func isPath(word string) bool { return strings.HasPrefix(word, "/") && !strings.ContainsAny(word, " \n=") }
+func isPath(word string) bool {
+	return strings.HasPrefix(word, "/") && !strings.ContainsAny(word, " \n=")
+}
 
 // isReference reports whether a word is a variable, $(NAME), whose value stands elsewhere.
 func isReference(word string) bool {

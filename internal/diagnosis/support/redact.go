@@ -98,7 +98,7 @@ var (
 	userInfo = regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*:\\?/\\?/)([^\s<>"]*)@(sha256:[0-9a-f]{64})?`)
 	// userInfoOfProxy is the same without a scheme, as Go accepts it in the URL of a proxy: USER:PASSWORD@HOST:PORT.
 	userInfoOfProxy = regexp.MustCompile(`(^|[\s"'=,(])[^\s/@:"'=,]+:[^\s/@"']+(@[A-Za-z0-9.\[\]:-]+:[0-9]+)`)
-	pemKey   = regexp.MustCompile(`(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----.*?(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|$)`)
+	pemKey          = regexp.MustCompile(`(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----.*?(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|$)`)
 	// signature is the one of a URL that its holder may use, as of object stores.
 	signature = regexp.MustCompile(`(?i)([?&](?:sig|signature|x-amz-signature|x-amz-credential|temp_url_sig)=)[^\s&"'<>\\]+`)
 	// bare are credentials that show what they are by their form: JSON Web Tokens, Fernet tokens of Keystone, tokens of OpenShift, GitLab, GitHub,

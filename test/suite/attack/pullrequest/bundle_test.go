@@ -2,6 +2,7 @@ package pullrequest
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -288,6 +289,15 @@ func laughs() string {
 	return text
 }
 
+// manyKeys is one mapping, indented.
+func manyKeys(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "  k%d: \"1\"\n", i)
+	}
+	return b.String()
+}
+
 func TestDocumentsThatExplodeAreRefusedInTimeAndMemory(t *testing.T) {
 	object := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: cinder-csi}\n"
 	copies := ""
@@ -306,6 +316,9 @@ func TestDocumentsThatExplodeAreRefusedInTimeAndMemory(t *testing.T) {
 		"aliases in namespaces":   {"helm", map[string]string{"namespace.yaml": object + laughs()}},
 		"a file that is too long": {"helm", map[string]string{"values.yaml": strings.Repeat("#", 17<<20)}},
 		"brackets without end":    {"helm", map[string]string{"values.yaml": "x: " + strings.Repeat("[", 1<<20)}},
+		"keys without end":        {"kustomize", map[string]string{"storageclasses.yaml": object + "data:\n" + manyKeys(40_000)}},
+		"keys of a kustomization": {"kustomize", map[string]string{"kustomization.yaml": "apiVersion: x\nx:\n" + manyKeys(40_000)}},
+		"keys of values":          {"helm", map[string]string{"values.yaml": "x:\n" + manyKeys(40_000)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := bundleOf(t, "vanilla", tc.format)
@@ -324,6 +337,7 @@ func TestDocumentsThatExplodeAreRefusedInTimeAndMemory(t *testing.T) {
 	files := t.TempDir()
 	for name, text := range map[string]string{
 		"aliases": laughs(), "long": strings.Repeat("# x\n", 2<<20), "brackets": strings.Repeat("[", 1<<20),
+		"keys": "apiVersion: generator.cinder-csi.io/v1alpha1\nkind: Distribution\nspec:\n" + manyKeys(60_000), "problems": "spec:\n" + manyKeys(1_000),
 		"aliases in a known key": "spec: {topology: {zoneMap: *i}}\n" + laughs(), "inventory": string(inventory) + laughs(),
 	} {
 		path := filepath.Join(files, name)
@@ -533,5 +547,46 @@ func TestNamesOfACloudCannotSteerATerminalOrAPage(t *testing.T) {
 		if steers(string(text)) || strings.Contains(marked, "<img") || strings.Contains(marked, "[x](") || strings.Contains(string(text), "\n# heading") {
 			t.Errorf("README.md is more than text:\n%s", text)
 		}
+	}
+}
+
+// Every command that writes a file which its caller names, below a checkout with links in place of the file and of its directory.
+func TestALinkInTheCheckoutCannotMoveAFileThatACommandWrites(t *testing.T) {
+	inventory, err := filepath.Abs("../../../../overlays/inventory.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	home := t.TempDir()
+	profile, conf := filepath.Join(home, ".profile"), filepath.Join(home, "cloud.conf")
+	for file, text := range map[string]string{profile: "mine\n", conf: "[Global]\nauth-url = https://keystone.example.com/v3\nusername = u\npassword = p\ntenant-id = t\ndomain-name = d\n"} {
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(t.TempDir())
+	for link, to := range map[string]string{"saved.yaml": profile, "sub": home} {
+		if err := os.Symlink(to, link); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, command := range map[string][]string{
+		"inspect": {"inspect", "--inventory", inventory, "--save"},
+		"import":  {"import", conf, "--clouds-yaml"},
+	} {
+		for _, file := range []string{"saved.yaml", "sub/new.yaml"} {
+			_, stderr, code := pipeline(t, append(slices.Clone(command), file)...)
+			if code != cli.Usage || !strings.Contains(stderr, "leads out of the working directory") {
+				t.Errorf("%s to %s: want exit 64, got %d: %s", name, file, code, stderr)
+			}
+		}
+		if _, stderr, code := pipeline(t, append(slices.Clone(command), name+".yaml")...); code != cli.OK {
+			t.Errorf("%s to a file of the checkout: want exit 0, got %d: %s", name, code, stderr)
+		}
+	}
+	if text, err := os.ReadFile(profile); err != nil || string(text) != "mine\n" {
+		t.Errorf("a file outside of the checkout now begins with %.45q (%v)", text, err)
+	}
+	if _, err := os.Stat(filepath.Join(home, "new.yaml")); err == nil {
+		t.Error("a file was made outside of the checkout")
 	}
 }

@@ -1,0 +1,59 @@
+// Package documents bounds YAML texts before a library reads them. The time of a library grows with the square of the keys of one mapping, since it
+// compares each key with each, and a short text may hold many documents.
+package documents
+
+import (
+	"bytes"
+	"fmt"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// The bounds. A bundle for 2,000 volume types has 24,000 keys, and 20 in its largest mapping.
+const (
+	mostInMapping = 5_000   // keys of one mapping
+	mostKeys      = 400_000 // keys of a text, and so its memory
+	mostDocuments = 20_000
+)
+
+// Check returns an error for a text that exceeds the bounds, with the line where that is known. A text that is not YAML passes: its reader says
+// what is wrong with it. No error repeats a text of the input.
+func Check(text []byte) error {
+	if n := bytes.Count(text, []byte(":")); n > mostKeys {
+		return fmt.Errorf("has more than %d keys", mostKeys)
+	} else if n <= mostInMapping {
+		return checkDocuments(text) // too few keys for a large mapping: nothing to parse
+	}
+	if err := checkDocuments(text); err != nil {
+		return err
+	}
+	for in := yaml.NewDecoder(bytes.NewReader(text)); ; {
+		var n yaml.Node
+		if err := in.Decode(&n); err != nil {
+			return nil // also io.EOF
+		}
+		if err := mapping(&n); err != nil {
+			return err
+		}
+	}
+}
+
+func checkDocuments(text []byte) error {
+	if bytes.Count(text, []byte("\n---")) >= mostDocuments {
+		return fmt.Errorf("has more than %d documents", mostDocuments)
+	}
+	return nil
+}
+
+// mapping looks for a mapping with too many keys. It follows no alias: what an alias stands for is looked at where it is written.
+func mapping(n *yaml.Node) error {
+	if n.Kind == yaml.MappingNode && len(n.Content)/2 > mostInMapping {
+		return fmt.Errorf("line %d: a mapping has more than %d keys", n.Line, mostInMapping)
+	}
+	for _, child := range n.Content {
+		if err := mapping(child); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,41 @@
+package documents
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func repeat(n int, line string) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, line+"\n", i)
+	}
+	return b.String()
+}
+
+func TestATextIsRefusedAboveItsBounds(t *testing.T) {
+	for name, test := range map[string]struct{ text, want string }{
+		"nothing":                        {"", ""},
+		"the keys that one may have":     {repeat(mostInMapping, "k%d: 1"), ""},
+		"one key more":                   {repeat(mostInMapping+1, "k%d: 1"), "line 1: a mapping has more than 5000 keys"},
+		"many keys inside":               {"a:\n  - b:\n" + repeat(mostInMapping+1, "      k%d: 1"), "line 3: a mapping has more than 5000 keys"},
+		"many keys on one line":          {"{" + strings.ReplaceAll(repeat(mostInMapping+1, "k%d: 1,"), "\n", " ") + "}", "line 1: a mapping has more than 5000 keys"},
+		"many keys in the second":        {"a: 1\n---\n" + repeat(mostInMapping+1, "k%d: 1"), "line 3: a mapping has more than 5000 keys"},
+		"many small mappings":            {"a:\n" + repeat(mostInMapping*2, "- b: %d"), ""},
+		"more keys than memory is for":   {repeat(mostKeys+1, "- a: %d"), "has more than 400000 keys"},
+		"the documents that it may have": {strings.Repeat("---\na: 1\n", mostDocuments), ""},
+		"one document more":              {strings.Repeat("---\na: 1\n", mostDocuments+1), "has more than 20000 documents"},
+		"no YAML":                        {"a: [" + repeat(mostInMapping+1, "k%d: 1"), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := ""
+			if err := Check([]byte(test.text)); err != nil {
+				got = err.Error()
+			}
+			if got != test.want {
+				t.Errorf("want %q, got %q", test.want, got)
+			}
+		})
+	}
+}
