@@ -1,5 +1,6 @@
-// Command gate runs `go test -json` with its own arguments and checks the result. It fails if a test fails, or if a test is skipped that
-// test/skips.txt does not name. It prints failures in full, one line for each package, and the counts at the end.
+// Command gate runs `go test -json` with its own arguments and checks the result. It fails if a test fails, if no test ran, or if a test is skipped
+// that test/skips.txt does not name. It accepts skips for want of root (from others, and with -short) and of tools (from others). It prints failures
+// in full, one line for each package, and the counts at the end.
 //
 //	go run ./test/kit/gate [-skips test/skips.txt] -- -race ./...
 package main
@@ -26,9 +27,22 @@ type event struct {
 // measured starts a line that gate prints even if the test passes: a figure that people watch.
 const measured = "measured: "
 
+// What begins the reason of a skip for want of root or of a program; a test compares them with those of test/kit/testenv.
+const (
+	needsRoot  = "needs root: "
+	needsTools = "needs tools: "
+)
+
+// allowed are the skips that are no failure.
+type allowed struct {
+	listed      []string
+	root, short bool // who runs the tests, and how
+}
+
 // outcome collects the events.
 type outcome struct {
 	passed, failed, skipped int
+	needRoot, needTools     int // of the skipped
 	unlisted                []string
 	output                  map[string][]string // of tests and packages that have not passed
 }
@@ -56,9 +70,15 @@ func run(skips string, args []string, out io.Writer) error {
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	o, readErr := judge(pipe, out, listed)
+	o, readErr := judge(pipe, out, allowed{listed: listed, root: os.Geteuid() == 0, short: slices.Contains(args, "-short")})
 	waitErr := cmd.Wait()
 	fmt.Fprintf(out, "\n%d passed, %d failed, %d skipped\n", o.passed, o.failed, o.skipped)
+	if o.needRoot > 0 {
+		fmt.Fprintf(out, "%d tests need root and did not run\n", o.needRoot)
+	}
+	if o.needTools > 0 {
+		fmt.Fprintf(out, "%d tests need Debian packages and did not run; `make test-tools` as root installs them\n", o.needTools)
+	}
 	switch {
 	case readErr != nil:
 		return readErr
@@ -74,7 +94,7 @@ func run(skips string, args []string, out io.Writer) error {
 	return nil
 }
 
-func judge(in io.Reader, out io.Writer, listed []string) (outcome, error) {
+func judge(in io.Reader, out io.Writer, may allowed) (outcome, error) {
 	o := outcome{output: map[string][]string{}}
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, 16<<20)
@@ -84,12 +104,12 @@ func judge(in io.Reader, out io.Writer, listed []string) (outcome, error) {
 			fmt.Fprintln(out, lines.Text()) // a tool wrote to stdout outside of a test
 			continue
 		}
-		o.take(e, out, listed)
+		o.take(e, out, may)
 	}
 	return o, lines.Err()
 }
 
-func (o *outcome) take(e event, out io.Writer, listed []string) {
+func (o *outcome) take(e event, out io.Writer, may allowed) {
 	name := e.Package + " " + e.Test
 	switch e.Action {
 	case "build-output":
@@ -100,12 +120,12 @@ func (o *outcome) take(e event, out io.Writer, listed []string) {
 		}
 		o.output[name] = append(o.output[name], e.Output)
 	case "pass", "fail", "skip":
-		o.end(e, name, out, listed)
+		o.end(e, name, out, may)
 		delete(o.output, name)
 	}
 }
 
-func (o *outcome) end(e event, name string, out io.Writer, listed []string) {
+func (o *outcome) end(e event, name string, out io.Writer, may allowed) {
 	switch {
 	case e.Action == "fail":
 		fmt.Fprint(out, strings.Join(o.output[name], ""))
@@ -120,8 +140,20 @@ func (o *outcome) end(e event, name string, out io.Writer, listed []string) {
 		o.passed++
 	case e.Action == "skip":
 		o.skipped++
-		fmt.Fprintf(out, "skip %s: %s\n", name, strings.TrimSpace(strings.Join(o.output[name], " ")))
-		if test, _, _ := strings.Cut(e.Test, "/"); !slices.Contains(listed, test) { // a line names a test with its subtests
+		o.skip(name, strings.TrimSpace(strings.Join(o.output[name], " ")), out, may)
+	}
+}
+
+func (o *outcome) skip(name, why string, out io.Writer, may allowed) {
+	test, _, _ := strings.Cut(name[strings.LastIndex(name, " ")+1:], "/") // a line names a test with its subtests
+	switch {
+	case strings.Contains(why, ".go:") && strings.Contains(why, ": "+needsRoot) && (!may.root || may.short):
+		o.needRoot++
+	case strings.Contains(why, ".go:") && strings.Contains(why, ": "+needsTools) && (!may.root || may.short):
+		o.needTools++
+	default:
+		fmt.Fprintf(out, "skip %s: %s\n", name, why)
+		if !slices.Contains(may.listed, test) {
 			o.unlisted = append(o.unlisted, name)
 		}
 	}

@@ -1,11 +1,14 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 func TestJudgeCountsAndNamesUnlistedSkips(t *testing.T) {
@@ -17,7 +20,7 @@ func TestJudgeCountsAndNamesUnlistedSkips(t *testing.T) {
 {"Action":"skip","Package":"p","Test":"D"}
 {"Action":"fail","Package":"p"}
 `)
-	o, err := judge(in, io.Discard, []string{"C"})
+	o, err := judge(in, io.Discard, allowed{listed: []string{"C"}, root: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,13 +32,37 @@ func TestJudgeCountsAndNamesUnlistedSkips(t *testing.T) {
 	}
 }
 
+func TestASkipForWantOfRootOrToolsNeedsNoLine(t *testing.T) {
+	in := fmt.Sprintf(`{"Action":"output","Package":"p","Test":"A","Output":"    a_test.go:7: %sreal devices\n"}
+{"Action":"skip","Package":"p","Test":"A"}
+{"Action":"output","Package":"p","Test":"B","Output":"    b_test.go:8: %sapt-get install strace\n"}
+{"Action":"skip","Package":"p","Test":"B"}
+{"Action":"output","Package":"p","Test":"C","Output":"    c_test.go:9: it %sreal devices\n"}
+{"Action":"skip","Package":"p","Test":"C"}
+`, testenv.NeedsRoot, testenv.NeedsTools, testenv.NeedsRoot)
+	for _, c := range []struct {
+		may          allowed
+		root, tools  int
+		wantUnlisted string
+	}{
+		{allowed{}, 1, 1, "p C"},
+		{allowed{root: true, short: true}, 1, 1, "p C"},
+		{allowed{root: true}, 0, 0, "p A,p B,p C"},
+	} {
+		o, err := judge(strings.NewReader(in), io.Discard, c.may)
+		if got := strings.Join(o.unlisted, ","); err != nil || o.needRoot != c.root || o.needTools != c.tools || got != c.wantUnlisted {
+			t.Errorf("%+v: %v, %d for want of root and %d of tools, unlisted %q", c.may, err, o.needRoot, o.needTools, got)
+		}
+	}
+}
+
 func TestAMeasuredFigureOfATestThatPassesIsPrinted(t *testing.T) {
 	in := strings.NewReader(`{"Action":"output","Package":"p","Test":"A","Output":"measured: 77 MiB\n"}
 {"Action":"output","Package":"p","Test":"A","Output":"noise\n"}
 {"Action":"pass","Package":"p","Test":"A"}
 `)
 	var out strings.Builder
-	if _, err := judge(in, &out, nil); err != nil || out.String() != "measured: 77 MiB\n" {
+	if _, err := judge(in, &out, allowed{}); err != nil || out.String() != "measured: 77 MiB\n" {
 		t.Errorf("%v, printed %q", err, &out)
 	}
 }

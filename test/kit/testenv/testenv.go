@@ -1,8 +1,10 @@
 // Package testenv checks what a test needs of its machine. It builds small machines for tests: trees that look like sysfs and
-// /dev, with loop devices as disks. If something is missing, the test fails. A skip must be committed in test/skips.txt.
+// /dev, with loop devices as disks. If something is missing, the test fails. A skip that is not for want of root or
+// of a tool must be committed in test/skips.txt.
 package testenv
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -13,52 +15,42 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// NeedRoot skips a test of real devices or file systems for other users than root, and for everybody with -short. The file
-// test/skips.txt must name the test with the condition not-root; otherwise the test fails.
+var full = flag.Bool("full", false, "play the suite in full: minutes")
+
+// Full is whether the suite plays all that it has (-full, make test-full). A suite names its tests' numbers in both sizes.
+func Full() bool { return *full }
+
+// NeedsRoot begins the reason of every skip for want of root, and NeedsTools that for want of a program. test/kit/gate accepts such a skip without
+// a line in test/skips.txt, from anybody but root, and the first from -short too.
+const (
+	NeedsRoot  = "needs root: "
+	NeedsTools = "needs tools: "
+)
+
+// NeedRoot skips a test of real devices or file systems for other users than root, and for everybody with -short.
 func NeedRoot(t testing.TB) {
 	t.Helper()
-	if os.Geteuid() == 0 && !testing.Short() {
-		return
+	if os.Geteuid() != 0 || testing.Short() {
+		t.Skip(NeedsRoot + "real devices and file systems")
 	}
-	name, _, _ := strings.Cut(t.Name(), "/")
-	text, err := os.ReadFile(filepath.Join(root(), "test", "skips.txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	reason, ok := skipReason(string(text), name, "not-root")
-	if !ok {
-		t.Fatalf("%s needs root, and test/skips.txt has no line for it with the condition not-root", name)
-	}
-	t.Skip(reason)
 }
 
-// skipReason returns the reason of a skip. The lines of text have name, condition and reason, separated by tabs.
-func skipReason(text, name, condition string) (string, bool) {
-	for line := range strings.Lines(text) {
-		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
-		if len(f) == 3 && f[0] == name && f[1] == condition && f[2] != "" {
-			return f[2], true
-		}
-	}
-	return "", false
-}
-
-// NeedTools fails the test if a program is missing, and names its Debian package. Pairs are program and package. With -short, it skips
-// the test: make test-fast needs nothing but Go.
+// NeedTools names the Debian packages of missing programs. Pairs are program and package. Root can install them, so for root the test fails.
+// For others, and with -short, it skips.
 func NeedTools(t testing.TB, pairs ...string) {
 	t.Helper()
 	for i := 0; i < len(pairs); i += 2 {
-		if _, err := exec.LookPath(pairs[i]); err != nil {
-			if testing.Short() {
-				t.Skipf("-short does without %s", pairs[i])
-			}
-			t.Fatalf("this test needs %s: apt-get install %s", pairs[i], pairs[i+1])
+		if _, err := exec.LookPath(pairs[i]); err == nil {
+			continue
 		}
+		if os.Geteuid() != 0 || testing.Short() {
+			t.Skipf("%sapt-get install %s for %s", NeedsTools, pairs[i+1], pairs[i])
+		}
+		t.Fatalf("this test needs %s: apt-get install %s", pairs[i], pairs[i+1])
 	}
 }
 
-// NotShort skips a test of a second or more with -short, so that make test-fast ends in a minute. Those of its package that remain should
-// fail too if what it tests is broken.
+// NotShort skips a test of a second or more with -short. Those of its package that remain should fail too if what it tests is broken.
 func NotShort(t testing.TB) {
 	t.Helper()
 	if testing.Short() {
@@ -187,24 +179,5 @@ func UnmountBelow(dir string) {
 		if f := strings.Fields(lines[i]); len(f) > 4 && strings.HasPrefix(f[4], dir+"/") {
 			_ = unix.Unmount(f[4], unix.MNT_DETACH)
 		}
-	}
-}
-
-// root is the top of the source tree: the nearest directory above the test's own with the main module's go.mod and its list of skips. The
-// path that the compiler records is none with -trimpath.
-func root() string {
-	dir, err := os.Getwd()
-	if err != nil {
-		return "."
-	}
-	for {
-		if _, err := os.Stat(filepath.Join(dir, "test", "skips.txt")); err == nil {
-			return dir
-		}
-		parent := filepath.Dir(dir)
-		if parent == dir {
-			return "."
-		}
-		dir = parent
 	}
 }

@@ -1,22 +1,34 @@
 package testenv
 
-import "testing"
+import (
+	"os"
+	"strings"
+	"testing"
+)
 
-func TestOnlyACommittedLineAllowsASkip(t *testing.T) {
-	t.Parallel()
-	const text = "# comment\nTestA\tnot-root\tneeds a loop device\nTestB\tnot-root\t\nTestC\tno-network\tasks a peer\n"
-	for _, c := range []struct {
-		name, want string
-		ok         bool
-	}{
-		{"TestA", "needs a loop device", true},
-		{"TestB", "", false}, // without a reason
-		{"TestC", "", false}, // another condition
-		{"TestD", "", false},
-	} {
-		got, ok := skipReason(text, c.name, "not-root")
-		if got != c.want || ok != c.ok {
-			t.Errorf("%s: want %q %t, got %q %t", c.name, c.want, c.ok, got, ok)
-		}
+// skipper records the reason of a skip, or that the test failed.
+type skipper struct {
+	testing.TB
+	said string
+}
+
+func (s *skipper) Helper()                       {}
+func (s *skipper) Skip(args ...any)              { s.said = args[0].(string) }
+func (s *skipper) Skipf(format string, _ ...any) { s.said = "skip " + format }
+func (s *skipper) Fatalf(string, ...any)         { s.said = "fail" }
+
+func TestWhatIsMissingIsSaid(t *testing.T) {
+	all := os.Geteuid() == 0 && !testing.Short()
+	root, tool, there := &skipper{}, &skipper{}, &skipper{}
+	NeedRoot(root)
+	if got := strings.HasPrefix(root.said, NeedsRoot); got == all {
+		t.Errorf("root and not -short is %t, and NeedRoot says %q", all, root.said)
+	}
+	NeedTools(tool, "no-such-program", "no-such-package")
+	if got := tool.said == "fail"; got != all {
+		t.Errorf("root and not -short is %t, and NeedTools says %q for a missing program", all, tool.said)
+	}
+	if NeedTools(there, "go", "golang"); there.said != "" {
+		t.Errorf("NeedTools says %q for a program that is there", there.said)
 	}
 }

@@ -16,12 +16,10 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
 	"github.com/cinder-csi/cinder-csi/test/kit/inprocess"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
-var (
-	update = flag.Bool("update", false, "write the answers to testdata")
-	full   = flag.Bool("full", false, "cause every failure at every request, which takes a minute or two, and want every cell of the table reached")
-)
+var update = flag.Bool("update", false, "write the answers to testdata")
 
 // failure makes one request fail.
 type failure struct {
@@ -162,7 +160,7 @@ func (m failure) inject(w *world, at step) {
 }
 
 func (m failure) applies(at step) bool {
-	return (*full || *update || m.brief) && (!m.write || at.method != http.MethodGet) && (!m.twin || at.before == 0)
+	return (testenv.Full() || *update || m.brief) && (!m.write || at.method != http.MethodGet) && (!m.twin || at.before == 0)
 }
 
 // The test causes every failure at every request of every path through an RPC. The answer is that of the table. Nothing is left in the
@@ -180,7 +178,7 @@ func TestEveryFailureIsAnsweredByTheTableAndLeavesNothing(t *testing.T) {
 	})
 	if *update {
 		writeTable(t, table, reached)
-	} else if *full && !t.Failed() {
+	} else if testenv.Full() && !t.Failed() {
 		reached.all(t, table)
 	}
 }

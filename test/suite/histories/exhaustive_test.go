@@ -7,12 +7,11 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
-var (
-	full  = flag.Bool("full", false, "apply every fault to every request of every RPC, and play more random histories; minutes")
-	which = flag.String("history", "", "play this one history, a file with its JSON, and print its story")
-)
+var which = flag.String("history", "", "play this one history, a file with its JSON, and print its story")
 
 // scenario is one way through an RPC: the steps before it, the step with the faults, and the clean-up.
 type scenario struct {
@@ -142,7 +141,7 @@ func TestEveryFaultAtEveryRequestOfEveryRPCLosesNothing(t *testing.T) {
 	var sum counts
 	t.Run("matrix", func(t *testing.T) {
 		for i, s := range scenarios() {
-			if !*full && i%16 != 0 {
+			if !testenv.Full() && i%16 != 0 {
 				continue
 			}
 			t.Run(s.name, func(t *testing.T) {

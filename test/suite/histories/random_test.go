@@ -15,6 +15,8 @@ import (
 	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 var (
@@ -87,7 +89,7 @@ func TestMostHistoriesRepeatThemselves(t *testing.T) {
 	dir, repeated, diff := t.TempDir(), 0, ""
 	for seed := range uint64(played) {
 		h := generate(seed)
-		if !*full { // a short one
+		if !testenv.Full() { // a short one
 			h.Actors, h.Faults = h.Actors[:1], nil
 		}
 		if diff = gocmp.Diff(events(run(t, h, dir)), events(run(t, h, dir))); diff == "" {

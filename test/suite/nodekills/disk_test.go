@@ -74,7 +74,7 @@ func fill(t *testing.T, dir string) {
 func TestAFullVolumeIsServedGrownAndReleased(t *testing.T) {
 	testenv.NeedRoot(t)
 	for _, k := range kinds[:3] {
-		if k.fsType != "xfs" && !*full && !*ci {
+		if k.fsType != "xfs" && !testenv.Full() && !*ci {
 			continue
 		}
 		t.Run(k.name, func(t *testing.T) {

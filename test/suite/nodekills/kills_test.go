@@ -31,7 +31,7 @@ func (m moment) when() string {
 func TestTheNodeSurvivesAKillAtEverySystemCall(t *testing.T) {
 	testenv.NeedRoot(t)
 	for _, k := range kinds {
-		if !*full && (k.fsType == "btrfs" || !*ci && k.name != "ext4") {
+		if !testenv.Full() && (k.fsType == "btrfs" || !*ci && k.name != "ext4") {
 			continue
 		}
 		t.Run(k.name, func(t *testing.T) {
@@ -39,7 +39,7 @@ func TestTheNodeSurvivesAKillAtEverySystemCall(t *testing.T) {
 			if !t.Run("list", func(t *testing.T) { moments = listMoments(t, k) }) {
 				return
 			}
-			if !*full && !*ci {
+			if !testenv.Full() && !*ci {
 				moments = moments[:3] // enough to see that the test still works
 			}
 			for i, m := range moments {

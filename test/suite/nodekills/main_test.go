@@ -5,11 +5,12 @@ import (
 	"fmt"
 	"os"
 	"testing"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 var (
-	full = flag.Bool("full", false, "kill at every system call of every kind of volume, and at ten moments of every tool")
-	ci   = flag.Bool("ci", false, "kill at the part of them that CI has time for")
+	ci = flag.Bool("ci", false, "kill at the part of -full that the gate has time for")
 
 	programDir string // where the driver is built
 )
@@ -24,7 +25,7 @@ func TestMain(m *testing.M) {
 	programDir = dir
 	code := m.Run()
 	_ = os.RemoveAll(dir)
-	if *full || *ci {
+	if testenv.Full() || *ci {
 		printReport(os.Stdout)
 	}
 	os.Exit(code)

@@ -50,7 +50,7 @@ const momentsOfATool = 10
 // on one disk. A tool that the driver has started dies with it; fsck.ext4 does not, since fsck has started it.
 func TestAVolumeSurvivesAKillWhileAToolWorksOnItsDisk(t *testing.T) {
 	testenv.NeedRoot(t)
-	if !*full && !*ci {
+	if !testenv.Full() && !*ci {
 		tools = tools[1:2] // mkfs.xfs, the one whose kill leaves something to repair
 	}
 	for _, tl := range tools {
@@ -64,8 +64,8 @@ func TestAVolumeSurvivesAKillWhileAToolWorksOnItsDisk(t *testing.T) {
 				return
 			}
 			switch {
-			case *full && tl.all: // it writes the superblock in pieces
-			case *full:
+			case testenv.Full() && tl.all: // it writes the superblock in pieces
+			case testenv.Full():
 				writes = spread(writes, momentsOfATool)
 			case *ci:
 				writes = spread(writes, 5)

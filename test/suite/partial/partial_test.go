@@ -11,10 +11,10 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/cinder-csi/cinder-csi/driver/openstack"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 var (
-	full   = flag.Bool("full", false, "play every cell; otherwise those with 20 calls in flight and two of the faults")
 	update = flag.Bool("update", false, "with -full: write the table into the page")
 	only   = flag.String("only", "", "play only the cells whose name contains this text, and log each")
 )
@@ -36,7 +36,7 @@ func TestAFaultOfOneKindOfRequestStaysSmall(t *testing.T) {
 	t.Run("cells", func(t *testing.T) {
 		for _, s := range scenarios {
 			for _, n := range inFlight {
-				if *full || n == inFlight[len(inFlight)-1] {
+				if testenv.Full() || n == inFlight[len(inFlight)-1] {
 					t.Run(fmt.Sprintf("%s/%d in flight", s, n), func(t *testing.T) {
 						t.Parallel()
 						all.play(t, table, s, n)
@@ -52,7 +52,7 @@ func TestAFaultOfOneKindOfRequestStaysSmall(t *testing.T) {
 	switch {
 	case *update:
 		all.write(t)
-	case *full:
+	case testenv.Full():
 		all.compare(t)
 	}
 }
@@ -67,7 +67,7 @@ func (p *played) play(t *testing.T, table map[string][]codes.Code, s scenario, n
 		}
 		for i, f := range faults {
 			c := cell{s, k, f, n}
-			if !f.applies(k) || !*full && i%7 != 0 || !strings.Contains(c.String(), *only) {
+			if !f.applies(k) || !testenv.Full() && i%7 != 0 || !strings.Contains(c.String(), *only) {
 				continue
 			}
 			got := play(t, s, n, k, &f)
