@@ -1,6 +1,7 @@
 package idempotent
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 	"sync"
@@ -26,6 +27,7 @@ const mostHoldOffs = 10_000
 type holdOffs struct {
 	mu     sync.Mutex         // never held across a call
 	active map[string]holdOff // by what is created: "volume pvc-1"
+	most   int                // 0: mostHoldOffs
 }
 
 type holdOff struct {
@@ -58,7 +60,7 @@ func (h *holdOffs) put(what string, entry holdOff) holdOff {
 			delete(h.active, key)
 		}
 	}
-	if len(h.active) >= mostHoldOffs {
+	if len(h.active) >= cmp.Or(h.most, mostHoldOffs) {
 		delete(h.active, h.first())
 	}
 	if before := h.active[what]; before.until.After(entry.until) {

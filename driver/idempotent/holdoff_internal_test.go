@@ -7,27 +7,26 @@ import (
 	"time"
 
 	"github.com/cinder-csi/cinder-csi/driver/volume"
-	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 // lostAnswer is the error of a create without an answer.
 var lostAnswer = volume.Errorf(volume.Unavailable, "HTTP 504").AfterWrite()
 
 func TestHoldOffsEndAndAreBounded(t *testing.T) {
-	testenv.NotShort(t)
 	synctest.Test(t, func(t *testing.T) {
-		var h holdOffs
-		for n := range 50 {
+		const most = 20
+		h := holdOffs{most: most}
+		for n := range most {
 			_ = h.begin(fmt.Sprint("volume ", n), fmt.Sprint(n), lostAnswer)
 		}
 		time.Sleep(createHoldOff)
-		for n := range mostHoldOffs + 5 {
+		for n := range most + 5 {
 			_ = h.begin(fmt.Sprint("volume late-", n), fmt.Sprint(n), lostAnswer)
 			if n < 10 {
 				time.Sleep(time.Millisecond)
 			}
 		}
-		if len(h.active) != mostHoldOffs {
+		if len(h.active) != most {
 			t.Errorf("%d hold-offs", len(h.active))
 		}
 		if h.check("volume 1") != nil || h.check("volume late-4") != nil || h.check("volume late-5") == nil {

@@ -75,8 +75,8 @@ var kindsOfCloud = []struct {
 		holds: func(inv v1alpha1.Inventory) bool { return slices.Equal(typesOf(inv), []string{"only"}) },
 	},
 	{
-		name: "2,000 types", file: "volumeTypes: [{name: tier, count: 2000}]\ndefaultVolumeType: tier-7",
-		holds: func(inv v1alpha1.Inventory) bool { return len(inv.VolumeTypes.Value) == 2000 },
+		name: "1,100 types: more than a page of 1,000", file: "volumeTypes: [{name: tier, count: 1100}]\ndefaultVolumeType: tier-7",
+		holds: func(inv v1alpha1.Inventory) bool { return len(inv.VolumeTypes.Value) == 1100 },
 	},
 	{
 		name: "100 types in pages of 7", file: "volumeTypes: [{name: tier, count: 100}]\ndefaultVolumeType: tier-7\npageSize: 7",

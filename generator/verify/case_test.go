@@ -1,14 +1,23 @@
 package verify_test
 
 import (
+	"cmp"
 	"crypto/ed25519"
 	"crypto/rand"
+	"crypto/sha256"
 	"crypto/x509"
 	"encoding/pem"
+	"fmt"
+	"io"
 	"math/big"
+	"reflect"
 	"runtime/debug"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/cinder-csi/cinder-csi/generator/bundle"
 	"github.com/cinder-csi/cinder-csi/generator/plan"
@@ -51,23 +60,22 @@ func zones(names ...string) []v1alpha1.Zone {
 	return list
 }
 
-// certificate is a new certificate of a CA; its content does not matter.
-func certificate(t *testing.T) string {
-	t.Helper()
+// certificate is the certificate of a CA; its content does not matter. It is one for all tests, so that they share builds.
+var certificate = sync.OnceValue(func() string {
 	public, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
-		t.Fatal(err)
+		panic(err)
 	}
 	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{SerialNumber: big.NewInt(1)}, &x509.Certificate{SerialNumber: big.NewInt(1)}, public, private)
 	if err != nil {
-		t.Fatal(err)
+		panic(err)
 	}
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
-}
+})
 
 // specs are configurations that between them use every key a bundle depends on.
-func specs(t *testing.T) map[string]v1alpha1.Spec {
-	ca := certificate(t)
+func specs() map[string]v1alpha1.Spec {
+	ca := certificate()
 	off, level, limit, seconds := false, 6, 20, int64(1_500_000)
 	user, replicas, zero := int64(1000680000), 3, 0
 	return map[string]v1alpha1.Spec{
@@ -234,14 +242,83 @@ func render(t *testing.T, r plan.Result, format v1alpha1.Format) bundle.Tree {
 	return tree
 }
 
+// built is what becomes of the decisions of a test.
+type built struct {
+	objects  []verify.Object
+	findings []verify.Finding
+	err      error
+}
+
+var builds sync.Map // what becomes of decisions: a function that returns it, by their hash
+
+// build renders, builds and checks a bundle, for all tests with the same decisions once. The objects are copies.
 func build(t *testing.T, r plan.Result, format v1alpha1.Format) []verify.Object {
 	t.Helper()
-	objects, findings, err := verify.Bundle(render(t, r, format), r.Target, format)
-	if err != nil {
-		t.Fatal(err)
+	r.Format = format
+	hash := sha256.New()
+	writeContent(hash, reflect.ValueOf(r))
+	kept, _ := builds.LoadOrStore(string(hash.Sum(nil)), sync.OnceValue(func() built { return buildNew(r) }))
+	b := kept.(func() built)()
+	b.objects = slices.Clone(b.objects)
+	for i, o := range b.objects {
+		b.objects[i].Fields = runtime.DeepCopyJSON(o.Fields)
 	}
-	for _, f := range findings {
+	return b.check(t, format)
+}
+
+// buildAlone is build for decisions that no other test has.
+func buildAlone(t *testing.T, r plan.Result, format v1alpha1.Format) []verify.Object {
+	t.Helper()
+	r.Format = format
+	return buildNew(r).check(t, format)
+}
+
+func buildNew(r plan.Result) (b built) {
+	tree, err := bundle.Render(r, verify.Kustomize, bundle.Options{})
+	if err != nil {
+		return built{err: err}
+	}
+	b.objects, b.findings, b.err = verify.Bundle(tree, r.Target, r.Format)
+	return b
+}
+
+func (b built) check(t *testing.T, format v1alpha1.Format) []verify.Object {
+	t.Helper()
+	if b.err != nil {
+		t.Fatal(b.err)
+	}
+	for _, f := range b.findings {
 		t.Errorf("%s: %s", format, f)
 	}
-	return objects
+	return b.objects
+}
+
+// writeContent writes a value without the addresses of what it points to.
+func writeContent(to io.Writer, v reflect.Value) {
+	switch kind := v.Kind(); {
+	case (kind == reflect.Pointer || kind == reflect.Interface || kind == reflect.Map || kind == reflect.Slice) && v.IsNil():
+		fmt.Fprint(to, "nil;")
+	case kind == reflect.Pointer:
+		writeContent(to, v.Elem())
+	case kind == reflect.Interface:
+		fmt.Fprint(to, v.Elem().Type())
+		writeContent(to, v.Elem())
+	case kind == reflect.Struct:
+		for i := range v.NumField() {
+			writeContent(to, v.Field(i))
+		}
+	case kind == reflect.Map:
+		fmt.Fprintf(to, "%d:", v.Len())
+		for _, key := range slices.SortedFunc(slices.Values(v.MapKeys()), func(a, b reflect.Value) int { return cmp.Compare(a.String(), b.String()) }) {
+			fmt.Fprintf(to, "%q;", key.String())
+			writeContent(to, v.MapIndex(key))
+		}
+	case kind == reflect.Slice:
+		fmt.Fprintf(to, "%d:", v.Len())
+		for i := range v.Len() {
+			writeContent(to, v.Index(i))
+		}
+	default:
+		fmt.Fprintf(to, "%q;", fmt.Sprint(v))
+	}
 }

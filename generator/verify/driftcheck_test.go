@@ -16,7 +16,7 @@ import (
 // TestTheDriftCheckOfANewBundleFindsNothing reads the configuration and the decisions that the CronJob gets, and decides
 // again. Whatever metadata.name was, only a change of the cloud may be a difference.
 func TestTheDriftCheckOfANewBundleFindsNothing(t *testing.T) {
-	for name, spec := range specs(t) {
+	for name, spec := range specs() {
 		spec.DriftCheck.Schedule = "@daily"
 		for cloud, inventory := range clouds {
 			for _, target := range targets {
@@ -64,7 +64,7 @@ func driftCheckFiles(t *testing.T, d v1alpha1.Distribution, inventory v1alpha1.I
 
 // TestTheDriftCheckRunsWhereTheControllerCan: a pod that finds no node, or a cloud that did not answer once, would be reported as drift.
 func TestTheDriftCheckRunsWhereTheControllerCan(t *testing.T) {
-	spec := specs(t)["everything"]
+	spec := specs()["everything"]
 	spec.Planes.Controller.RunAsUser = new(int64(4711))
 	for _, target := range targets {
 		for _, format := range []v1alpha1.Format{v1alpha1.Kustomize, v1alpha1.Helm} {

@@ -13,7 +13,7 @@ import (
 
 // hosted builds the planes of a hosted cluster, in both formats and with several configurations.
 func hosted(t *testing.T, look func(t *testing.T, spec v1alpha1.Spec, objects []verify.Object)) {
-	for name, spec := range specs(t) {
+	for name, spec := range specs() {
 		for _, format := range []v1alpha1.Format{v1alpha1.Kustomize, v1alpha1.Helm} {
 			t.Run(name+"/"+string(format), func(t *testing.T) {
 				look(t, spec, build(t, decide(t, spec, clouds["topology on"], v1alpha1.HostedControlPlane), format))

@@ -26,7 +26,7 @@ var plurals = map[string]string{
 // TestTheStatusOfTheDriftCheckListsTheObjectsOfTheBundle: the generator lists them without a build, for oc adm inspect. The build says what
 // the bundle really has in the cluster of the controller.
 func TestTheStatusOfTheDriftCheckListsTheObjectsOfTheBundle(t *testing.T) {
-	for name, spec := range specs(t) {
+	for name, spec := range specs() {
 		spec.DriftCheck.Schedule = "@daily"
 		for _, target := range targets {
 			t.Run(name+"/"+string(target), func(t *testing.T) {

@@ -19,7 +19,7 @@ var stages = [][]string{
 }
 
 func TestRightsAreAppliedBeforeWorkloadsAndClassesLast(t *testing.T) {
-	for name, spec := range specs(t) {
+	for name, spec := range specs() {
 		for _, target := range targets {
 			stage, plane := 0, ""
 			for _, o := range build(t, decide(t, spec, clouds["topology on"], target), v1alpha1.Kustomize) {

@@ -21,7 +21,7 @@ var clouds = map[string]v1alpha1.Inventory{
 }
 
 func TestKustomizeAndHelmStandForTheSameObjects(t *testing.T) {
-	for name, spec := range specs(t) {
+	for name, spec := range specs() {
 		for cloud, inv := range clouds {
 			for _, target := range targets {
 				t.Run(fmt.Sprintf("%s/%s/%s", name, cloud, target), func(t *testing.T) {
@@ -87,7 +87,7 @@ func TestNodesAreAskedForTheirLimitsAgainWhereKubernetesDoes(t *testing.T) {
 
 func TestEveryMutationOfOneSideIsNoticed(t *testing.T) {
 	for _, target := range targets {
-		r := decide(t, specs(t)["everything"], clouds["topology on"], target)
+		r := decide(t, specs()["everything"], clouds["topology on"], target)
 		kustomize, helm := build(t, r, v1alpha1.Kustomize), build(t, r, v1alpha1.Helm)
 		if d := differences(kustomize, helm); len(d) != 0 {
 			t.Fatalf("%s: differ before any mutation: %v", target, d)

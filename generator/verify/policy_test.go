@@ -31,7 +31,7 @@ func podOf(t *testing.T, o verify.Object) *corev1.PodTemplateSpec {
 
 // forEachPod looks at the pods of every target, with the defaults and with everything configured.
 func forEachPod(t *testing.T, look func(t *testing.T, target v1alpha1.Target, o verify.Object, pod *corev1.PodTemplateSpec)) {
-	for name, spec := range specs(t) {
+	for name, spec := range specs() {
 		for _, target := range targets {
 			t.Run(name+"/"+string(target), func(t *testing.T) {
 				for _, o := range build(t, decide(t, spec, clouds["topology on"], target), v1alpha1.Kustomize) {

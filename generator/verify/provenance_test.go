@@ -16,7 +16,7 @@ import (
 
 // TestExplainHasAnAnswerForEveryValue asks the index of each bundle about every leaf of every object that kustomize and Helm build.
 func TestExplainHasAnAnswerForEveryValue(t *testing.T) {
-	for name, spec := range specs(t) {
+	for name, spec := range specs() {
 		for _, target := range targets {
 			t.Run(fmt.Sprintf("%s/%s", name, target), func(t *testing.T) {
 				t.Parallel()
@@ -52,7 +52,7 @@ func TestExplainHasAnAnswerForEveryValue(t *testing.T) {
 // TestAPlanHoldsAllThatItsBundleIsMadeOf renders from plan.yaml as it is read from disk: explain and the comparison of two bundles
 // rest on that.
 func TestAPlanHoldsAllThatItsBundleIsMadeOf(t *testing.T) {
-	for name, spec := range specs(t) {
+	for name, spec := range specs() {
 		for _, target := range targets {
 			for _, format := range []v1alpha1.Format{v1alpha1.Kustomize, v1alpha1.Helm} {
 				r := decide(t, spec, clouds["topology on"], target)

@@ -90,7 +90,7 @@ var pairwiseTools = flag.Bool("pairwise", false, "compare the tools over every p
 func TestToolsGiveTheObjectsThatWereVerifiedInProcess(t *testing.T) {
 	for _, target := range targets {
 		results := map[string]plan.Result{}
-		for name, spec := range specs(t) {
+		for name, spec := range specs() {
 			results[name] = decide(t, spec, clouds["topology on"], target)
 		}
 		if *pairwiseTools {
@@ -129,7 +129,7 @@ func TestToolsBuildABundleThatPointsAtACheckout(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, target := range targets {
-		r := decide(t, specs(t)["everything"], clouds["topology on"], target)
+		r := decide(t, specs()["everything"], clouds["topology on"], target)
 		dir := onDisk(t, render(t, r, v1alpha1.Kustomize))
 		relative, err := filepath.Rel(filepath.Join(dir, ".."), checkout)
 		if err != nil {

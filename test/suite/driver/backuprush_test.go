@@ -20,7 +20,7 @@ import (
 // Long backups of one tenant use the workers of external-snapshotter. A plain snapshot of another tenant waits for one of them.
 func TestManyBackupsDelayAnothersSnapshotByLessThan15Seconds(t *testing.T) {
 	testenv.NotShort(t)
-	const backups, alone, tolerable = 120, 2 * time.Second, 15 * time.Second
+	const backups, alone, tolerable = 40, 2 * time.Second, 15 * time.Second
 	synctest.Test(t, func(t *testing.T) {
 		sim := simulated()
 		for _, resource := range []string{"volumes", "gigabytes", "snapshots", "backups", "backup_gigabytes"} {

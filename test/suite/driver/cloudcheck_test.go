@@ -48,6 +48,7 @@ func TestTheMetricsSayWithinTwoMinutesThatTheCloudDoesNotAnswerAndWhy(t *testing
 		"Nova is down":     {fault("/compute/**", http.StatusBadGateway), "compute server_error"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				sim := simulated()
 				wire := &switched{next: memnet.Transport(sim.Handler())}
