@@ -25,8 +25,10 @@ test-histories: ## no volume is lost: every fault at every request of every RPC,
 test-histories-long: ## at least a million random operations from seed 1 on (SEEDS=4200, FIRST=1); about 45 minutes on two cores
 	GOGC=400 go test ./test/suite/histories -count 1 -timeout 6h -v -run Random -seed $(or $(FIRST),1) -seeds $(or $(SEEDS),4200) -keep $(or $(TMPDIR),/tmp)
 
-test-mutants: ## test-histories finds each mutant of the driver (test/suite/histories/mutants) on its recorded history; minutes
-	go test ./test/suite/histories -count 1 -timeout 30m -run '^TestEveryMutant' -mutants -v
+# FULL=1 runs the tests of the changed package without -short too. SUITES are packages whose tests run after those.
+test-mutants: ## mutants of the product, each caught by its test; RANDOM=10 DIRS=driver/host,driver/node SEED= SUITES= FULL= draws some; HISTORIES=1 plays histories
+	$(if $(HISTORIES),go test ./test/suite/histories -count 1 -timeout 30m -run '^TestEveryMutant' -mutants -v,\
+	  go run ./test/suite/mutants/cmd $(if $(RANDOM),-random $(RANDOM) -dirs '$(or $(DIRS),driver)' -seed '$(SEED)' -suites '$(SUITES)' $(if $(FULL),-full)))
 
 test-partial: ## every kind of request fails alone, for as long as an RPC lasts, with 1, 4 and 20 in flight, against the page (three minutes)
 	GOGC=400 go test ./test/suite/partial -count 1 -timeout 30m -run TestAFault -full

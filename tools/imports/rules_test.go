@@ -89,9 +89,10 @@ var mayImport = rules{
 	"test":                   {},
 	"test/bed/...":           {"test/bed/...", "tools/image"},
 	// The sizes of a cluster are a table of the generator, and the judge writes them into a page beside what was measured.
-	"test/judge/...": {"test/judge/anatomy", "test/judge/page", "test/judge/scale/record", "generator/v1alpha1"},
-	"test/kit/...":   {"test/kit/...", "driver/...", "internal/..."},
-	"test/suite/...": {}, // their tests may import anything
+	"test/judge/...":         {"test/judge/anatomy", "test/judge/page", "test/judge/scale/record", "generator/v1alpha1"},
+	"test/kit/...":           {"test/kit/...", "driver/...", "internal/..."},
+	"test/suite/mutants/...": {"test/kit/mutant"},
+	"test/suite/...":         {}, // their tests may import anything
 }
 
 // libraryImporters says which packages may import a library directly. Packages below test/ are free.

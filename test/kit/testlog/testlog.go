@@ -1,0 +1,103 @@
+// Package testlog reads the output of go test -json (go doc cmd/test2json): which tests ran, how each ended, and what it printed.
+package testlog
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// Outcome is how a test ended.
+type Outcome string
+
+// Unfinished is a test that began and did not end: somebody stopped the run, and nothing else in its output says so.
+const (
+	Passed     Outcome = "pass"
+	Failed     Outcome = "fail"
+	Skipped    Outcome = "skip"
+	Unfinished Outcome = ""
+)
+
+// Measured begins a line with a figure that people watch, even if the test passes.
+const Measured = "measured: "
+
+// Test is a test, a subtest or, without a name, a package.
+type Test struct {
+	Package, Name string
+	Outcome       Outcome
+	Seconds       float64
+	Output        string
+	HasSubtests   bool // then those count, and not the test around them
+}
+
+// Top is the name of the test function.
+func (t Test) Top() string {
+	top, _, _ := strings.Cut(t.Name, "/")
+	return top
+}
+
+// Reader reads one run. All of it is optional.
+type Reader struct {
+	Out   io.Writer  // gets figures, the output of the compiler, and lines that are no events
+	Ended func(Test) // is called when a test or package ends
+}
+
+type event struct {
+	Action, Package, Test, Output string
+	Elapsed                       float64
+}
+
+// Read returns the tests and packages in the order in which they ended, and after them those that did not end, in the order in which they began.
+func (r Reader) Read(in io.Reader) ([]Test, error) {
+	if r.Out == nil {
+		r.Out = io.Discard
+	}
+	var ended, running []*Test
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, 16<<20)
+	for lines.Scan() {
+		var e event
+		if json.Unmarshal(lines.Bytes(), &e) != nil {
+			fmt.Fprintln(r.Out, lines.Text())
+			continue
+		}
+		if e.Action == "build-output" {
+			fmt.Fprint(r.Out, e.Output)
+			continue
+		}
+		if !slices.Contains([]string{"run", "start", "output", "pass", "fail", "skip"}, e.Action) || e.Package == "" && e.Test == "" {
+			continue
+		}
+		i := slices.IndexFunc(running, func(t *Test) bool { return t.Package == e.Package && t.Name == e.Test })
+		if i < 0 {
+			i = len(running)
+			running = append(running, &Test{Package: e.Package, Name: e.Test})
+			for _, t := range running[:i] {
+				t.HasSubtests = t.HasSubtests || t.Package == e.Package && t.Name != "" && strings.HasPrefix(e.Test, t.Name+"/")
+			}
+		}
+		t := running[i]
+		switch e.Action {
+		case "output":
+			t.Output += e.Output
+			if strings.HasPrefix(e.Output, Measured) {
+				fmt.Fprint(r.Out, e.Output)
+			}
+		case "pass", "fail", "skip":
+			t.Outcome, t.Seconds = Outcome(e.Action), e.Elapsed
+			running = slices.Delete(running, i, i+1)
+			ended = append(ended, t)
+			if r.Ended != nil {
+				r.Ended(*t)
+			}
+		}
+	}
+	var all []Test
+	for _, t := range append(ended, running...) {
+		all = append(all, *t)
+	}
+	return all, lines.Err()
+}
