@@ -52,6 +52,11 @@ func (s *Service) deleteStaleAttachment(ctx context.Context, seen observation) e
 	case err != nil:
 		return staleNotDeletable(seen, err)
 	}
+	if seen.nova == novaServerGone { // in the other states, Nova has shown a list
+		if err := s.cloud.NovaAnswers(ctx); err != nil {
+			return volume.Errorf(volume.KindOf(err), "volume %s is %s; %s. The driver deletes nothing, because Nova does not answer now: %w", seen.volume.ID, seen.volume.Status, seen, err)
+		}
+	}
 	switch err := s.cloud.DeleteAttachment(ctx, a.ID); {
 	case volume.Is(err, volume.NotFound):
 	case err != nil:

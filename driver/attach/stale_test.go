@@ -42,6 +42,7 @@ func TestAStaleAttachmentStaysUnlessCinderAndNovaAgree(t *testing.T) {
 	}{
 		"Nova answers 500 for the server": {func(c *cloudtest.Cloud) { c.Fail["Server"] = volume.Errorf(volume.Unavailable, "HTTP 500") }, volume.Unavailable, "HTTP 500"},
 		"Nova forbids to read the server": {func(c *cloudtest.Cloud) { c.Fail["Server"] = volume.Errorf(volume.PermissionDenied, "HTTP 403") }, volume.PermissionDenied, "HTTP 403"},
+		"Nova answers nothing but 404":    {func(c *cloudtest.Cloud) { c.Fail["NovaAnswers"] = volume.Errorf(volume.Unavailable, "HTTP 404") }, volume.Unavailable, "Nova does not answer now"},
 		"the server's status is unknown":  {func(c *cloudtest.Cloud) { c.AddServer(deletedServer, "UNKNOWN") }, volume.Unavailable, "UNKNOWN"},
 		"the server is being built":       {func(c *cloudtest.Cloud) { c.AddServer(deletedServer, "BUILD") }, volume.DeadlineExceeded, "BUILD"},
 		"the server is there":             {func(c *cloudtest.Cloud) { c.AddServer(deletedServer, "ACTIVE") }, volume.Conflict, "volume attachment delete " + cloudtest.AttachmentID(deletedServer)},

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/gophercloud/gophercloud/v2"
@@ -27,7 +28,7 @@ type errorRule struct {
 
 // errorRules are the answers of Cinder and Nova, from Queens to 2026. The first rule that matches decides. A status without a rule is
 // Unavailable from 500 on, such as a 504, and Unknown below (kindOf). A 400 is often about the state of the object, not about the request,
-// and only the text shows which. Where that matters, the domain reads the object again.
+// and only the text shows which. Where that matters, the domain reads the object again. An answer of a proxy has no rule: see fromService.
 var errorRules = []errorRule{
 	{400, "delete volume", noKeyDelete, volume.Failed}, // the volume is in error_deleting now
 	{400, "delete volume", "", volume.Conflict},        // one text for all reasons: attached, has snapshots, migrating, already deleting
@@ -157,7 +158,7 @@ func requestError(ctx context.Context, r request, err error, sent *transport.Sen
 func finished(answer gophercloud.ErrUnexpectedResponseCode) bool {
 	switch answer.Actual {
 	case http.StatusInternalServerError:
-		return message(answer.Body) != "" || requestID(answer.ResponseHeader) != ""
+		return fromService(answer)
 	case http.StatusServiceUnavailable:
 		return !bytes.Contains(answer.Body, []byte("upstream connect error"))
 	}
@@ -186,10 +187,34 @@ func failureOf(ctx context.Context, r request, err error) *volume.Error {
 	return volume.Errorf(volume.Unavailable, "%s: no usable answer from %s: %w", r.object, serviceName(r), withoutURL(err)).Op(r.verb)
 }
 
+// fromService reports whether Cinder or Nova has given an answer, or the Keystone middleware inside of them. They give every answer a request ID,
+// and their failures are JSON under one of faultNames. An ingress or a load balancer without a route to the service answers 404 by itself, with
+// neither; a firewall answers 403. Such an answer says nothing about an object.
+func fromService(answer gophercloud.ErrUnexpectedResponseCode) bool {
+	name, _ := faultIn(answer.Body)
+	return requestID(answer.ResponseHeader) != "" || slices.Contains(faultNames, name) ||
+		strings.HasPrefix(answer.ResponseHeader.Get("WWW-Authenticate"), "Keystone")
+}
+
+// faultNames are the keys of the failures of Cinder and Nova (Fault in cinder/api/middleware/fault.py and wsgi.py, Zed).
+var faultNames = []string{
+	"badRequest", "unauthorized", "forbidden", "itemNotFound", "badMethod", "conflictingRequest", "overLimit", "badMediaType", "notImplemented",
+	"serviceUnavailable", "computeFault", "cinderFault",
+}
+
+// proxyError is the error of an answer that no service has given. It is never final.
+func proxyError(r request, answer gophercloud.ErrUnexpectedResponseCode) *volume.Error {
+	return volume.Errorf(volume.Unavailable, "%s: HTTP %d (%s), and the answer is not from %s: a proxy or a load balancer before it has answered. The driver retries; check the route to %s",
+		r.object, answer.Actual, http.StatusText(answer.Actual), serviceName(r), serviceName(r)).Op(r.verb)
+}
+
 // answerError is the error of an answer with another status than that of success.
 func answerError(r request, answer gophercloud.ErrUnexpectedResponseCode, freshToken bool) *volume.Error {
 	text := message(answer.Body)
 	kind := kindOf(answer.Actual, r.verb, text)
+	if kind != volume.Unavailable && !fromService(answer) {
+		return proxyError(r, answer)
+	}
 	if !r.writes() {
 		kind = kindOfRead(kind)
 	}
@@ -258,22 +283,27 @@ type cleanError struct{ error }
 func (e cleanError) Error() string { return cloud.Clean(e.error.Error()) }
 func (e cleanError) Unwrap() error { return e.error }
 
-// message returns the message of an error body: {"badRequest": {"code": 400, "message": "…"}}, under any key. It ignores anything else:
-// the HTML of a proxy says less than the status.
+// message returns the message of an error body. It ignores anything but faultIn: the HTML of a proxy says less than the status.
 func message(body []byte) string {
+	_, text := faultIn(body)
+	return text
+}
+
+// faultIn returns the key and the message of an error body: {"badRequest": {"code": 400, "message": "…"}}, under any key.
+func faultIn(body []byte) (name, text string) {
 	var faults map[string]json.RawMessage
 	if json.Unmarshal(body, &faults) != nil {
-		return ""
+		return "", ""
 	}
-	for _, raw := range faults {
+	for name, raw := range faults {
 		var fault struct {
 			Message string `json:"message"`
 		}
 		if json.Unmarshal(raw, &fault) == nil && fault.Message != "" {
-			return cloud.Clean(fault.Message)
+			return name, cloud.Clean(fault.Message)
 		}
 	}
-	return ""
+	return "", ""
 }
 
 func serviceName(r request) string {

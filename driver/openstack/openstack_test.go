@@ -554,6 +554,46 @@ func TestAnswersHaveTheirKind(t *testing.T) {
 	}
 }
 
+// An ingress without a route, a firewall or an API gateway answers by itself. Cinder's and Nova's own failures are JSON under a known name, and
+// have a request ID.
+func TestAnAnswerOfAProxyIsNeverFinal(t *testing.T) {
+	t.Parallel()
+	for name, page := range map[string]string{
+		"ingress": "default backend - 404", "html": "<html><head><title>404 Not Found</title></head></html>", "nothing": "",
+		"gateway": `{"message": "no Route matched with those values"}`, "another gateway": `{"error": {"code": 404, "message": "Not Found"}}`,
+	} {
+		for _, status := range []int{400, 401, 402, 403, 404, 405, 406, 409, 410, 413, 418, 429, 431, 451, 501} {
+			for _, op := range operations {
+				c, _ := connect(t, answer{status: status, body: page, header: map[string]string{"X-Openstack-Request-Id": ""}})
+				err := op.run(t.Context(), c)
+				var failure *volume.Error
+				if !errors.As(err, &failure) || failure.Kind != volume.Unavailable || failure.Sent != (op.write && status >= 500) {
+					t.Errorf("%s, %s: HTTP %d: %#v, want unavailable", name, op.name, status, err)
+				}
+			}
+		}
+	}
+}
+
+// A proxy may drop the headers of the service: then the body shows who has answered.
+func TestAnAnswerOfTheServiceNeedsNoRequestID(t *testing.T) {
+	t.Parallel()
+	none := map[string]string{"X-Openstack-Request-Id": ""}
+	for name, a := range map[string]answer{
+		"the body":   {status: 404, body: `{"itemNotFound": {"code": 404, "message": "Volume could not be found."}}`, header: none},
+		"the header": {status: 404, body: "<html></html>"},
+	} {
+		c, _ := connect(t, a)
+		if _, err := c.Volume(t.Context(), volumeID); !volume.Is(err, volume.NotFound) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	c, _ := connect(t, answer{status: 401, header: map[string]string{"X-Openstack-Request-Id": "", "WWW-Authenticate": "Keystone uri=\"https://k\""}})
+	if _, err := c.Volume(t.Context(), volumeID); !volume.Is(err, volume.PermissionDenied) {
+		t.Errorf("the Keystone middleware: %v", err)
+	}
+}
+
 func TestARefusedKeySaysWhichRoleTheCredentialMayLack(t *testing.T) {
 	t.Parallel()
 	for operation, test := range map[string]struct{ answer, want string }{

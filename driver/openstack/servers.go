@@ -30,6 +30,21 @@ func (c *Cloud) Server(ctx context.Context, id volume.ServerID) (volume.Server, 
 	return volume.Server{ID: volume.ServerID(s.ID), Name: s.Name, Status: s.Status, TaskState: s.TaskState, Zone: s.Zone, Metadata: s.Metadata}, nil
 }
 
+// NovaAnswers implements volume.Cloud.
+func (c *Cloud) NovaAnswers(ctx context.Context) error {
+	r := request{verb: "ask Nova", object: "the endpoint of Nova"}
+	limited, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	login, err := c.current(limited)
+	if err == nil {
+		err = login.PingService(limited, getServer.Service)
+	}
+	if err != nil {
+		return connectError(ctx, r, err)
+	}
+	return nil
+}
+
 // ServerAttachments implements volume.Cloud. At this microversion the "id" in Nova's answer is the id of the volume, not of the attachment.
 func (c *Cloud) ServerAttachments(ctx context.Context, server volume.ServerID) ([]volume.Attachment, error) {
 	var answer struct {

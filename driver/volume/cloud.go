@@ -110,6 +110,8 @@ type AttachmentCloud interface {
 type ServerCloud interface {
 	// Server reads one server. GET /v2.1/servers/{id}.
 	Server(ctx context.Context, id ServerID) (Server, error)
+	// NovaAnswers returns nil if Nova answers now, with anything but 404 or 5xx, a request that names no server. GET /v2.1/, without a token.
+	NovaAnswers(ctx context.Context) error
 	// Attach requests that Nova attaches a volume. POST /v2.1/servers/{id}/os-volume_attachments (2.20, and 2.60 for multiattach volumes).
 	Attach(ctx context.Context, server ServerID, v Volume) error
 	// Detach requests that Nova detaches a volume. DELETE /v2.1/servers/{id}/os-volume_attachments/{volume} (2.20).

@@ -60,7 +60,7 @@ func TestAServiceAnswersWhateverItThinksOfARequestWithoutAToken(t *testing.T) {
 		t.Fatal(err)
 	}
 	for service, want := range map[string]string{"block-storage": "/volume/v3/", "compute": "/compute/v2.1/"} {
-		for code, failure := range map[int]string{200: "", 300: "", 401: "", 404: "", 500: FailureServer, 503: FailureServer} {
+		for code, failure := range map[int]string{200: "", 300: "", 401: "", 404: FailureServer, 500: FailureServer, 503: FailureServer} {
 			status = code
 			if err := c.PingService(t.Context(), service); FailureOf(err) != failure || path != want {
 				t.Errorf("%s answers %d at %s: want %q at %s, got %v", service, code, path, failure, want, err)

@@ -1,6 +1,7 @@
 package openstacksim
 
 import (
+	"encoding/json"
 	"net/http"
 	"slices"
 	"strings"
@@ -24,7 +25,7 @@ type Fault struct {
 	Slow bool
 
 	// Status is the status of the reply, with Body as it is or an error body of the service. 0 gives the usual reply (with Delay
-	// or Drop).
+	// or Drop). A Body that is not JSON is the page of a proxy, so the reply has no header of the service.
 	Status int
 	Body   string
 	Header http.Header
@@ -156,8 +157,11 @@ func (s *Sim) faultReply(c *call, f Fault) reply {
 	case compute:
 		s.computeVersioned(c)
 	}
-	if f.Body != "" {
+	switch {
+	case json.Valid([]byte(f.Body)):
 		r.body = text{"application/json", f.Body}
+	case f.Body != "":
+		r.body, r.header, r.proxy = text{"text/html", f.Body}, nil, true
 	}
 	if f.Header != nil {
 		r.header = f.Header

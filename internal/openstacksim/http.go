@@ -48,7 +48,8 @@ type reply struct {
 	body   any // nil: no content; text: as it is; else JSON
 	header http.Header
 	later  <-chan reply
-	rows   int // objects in a list
+	rows   int  // objects in a list
+	proxy  bool // it is not from the service
 }
 
 // text is a body that is not JSON.
@@ -181,7 +182,9 @@ func (c *call) write(w http.ResponseWriter, r reply) {
 		h.Set("Content-Type", "application/json")
 		content = body
 	}
-	c.serviceHeader(h, r)
+	if !r.proxy {
+		c.serviceHeader(h, r)
+	}
 	for k, v := range r.header {
 		h[http.CanonicalHeaderKey(k)] = v // nil: not sent
 	}

@@ -197,6 +197,10 @@ func (s *Stub) DeleteAttachment(ctx context.Context, id string) error {
 	return s.command(func() error { return s.Cloud.DeleteAttachment(ctx, id) }, "DeleteAttachment", id)
 }
 
+func (s *Stub) NovaAnswers(ctx context.Context) error {
+	return s.command(func() error { return s.Cloud.NovaAnswers(ctx) }, "NovaAnswers")
+}
+
 func (s *Stub) Server(ctx context.Context, id volume.ServerID) (volume.Server, error) {
 	return query(s, func() (volume.Server, error) { return s.Cloud.Server(ctx, id) }, "Server", id)
 }
