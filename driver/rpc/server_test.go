@@ -110,6 +110,33 @@ func TestWithTheEndRPCsThatTakeTooLongAreCanceled(t *testing.T) {
 	})
 }
 
+// The client has its own timer, which must not end first.
+func TestAnRPCEndsBeforeItsCallerAndSaysWhatItWaitedFor(t *testing.T) {
+	for timeout, want := range map[time.Duration]time.Duration{3 * time.Minute: 3*time.Minute - 2*time.Second, 10 * time.Second: 9 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), timeout)
+			defer cancel()
+			ctx, _ = volume.WithProgress(ctx)
+			began := time.Now()
+			_, err := Deadline(time.Hour)(ctx, nil, nil, func(ctx context.Context, _ any) (any, error) {
+				defer volume.BeginStep(ctx, "the outer step")()
+				time.Sleep(time.Second)
+				defer volume.BeginStep(ctx, "waiting for volume 1 to become available")()
+				volume.NoteRequest(ctx, "req-1")
+				<-ctx.Done()
+				return nil, volume.AfterWrite(volume.Interrupted(ctx, "volume 1: its status is creating"))
+			})
+			if took := time.Since(began); took != want {
+				t.Errorf("it ended after %v, want %v", took, want)
+			}
+			text := "volume 1: its status is creating (waiting for volume 1 to become available since 00:00:01 UTC, for " + (want - time.Second).String() + ") (OpenStack requests: req-1)"
+			if err == nil || err.Error() != text || !volume.Is(err, volume.DeadlineExceeded) || !volume.MayHaveWritten(err) {
+				t.Errorf("want %q, got %v", text, err)
+			}
+		})
+	}
+}
+
 func TestAnRPCWithoutADeadlineGetsOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())

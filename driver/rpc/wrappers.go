@@ -2,8 +2,11 @@ package rpc
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
@@ -34,16 +37,42 @@ func Recover(log *slog.Logger) Wrapper {
 	}
 }
 
-// Deadline sets a deadline for RPCs without one, so that every wait ends.
+// Deadline ends every RPC shortly before the deadline of its caller, so that the caller reads what the driver waited for. An RPC without a
+// deadline gets the longest one, so that every wait ends.
 func Deadline(longest time.Duration) Wrapper {
 	return func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-		if _, bounded := ctx.Deadline(); bounded {
-			return handler(ctx, req)
+		if _, bounded := ctx.Deadline(); !bounded {
+			limited, cancel := context.WithTimeout(ctx, longest)
+			defer cancel()
+			ctx = limited
 		}
-		ctx, cancel := context.WithTimeout(ctx, longest)
+		ctx, cancel := volume.BeforeDeadline(ctx)
 		defer cancel()
-		return handler(ctx, req)
+		resp, err := handler(ctx, req)
+		if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			err = explainDeadline(ctx, err)
+		}
+		return resp, err
 	}
+}
+
+// explainDeadline adds to the error of an RPC that ran out of time what the driver waited for, since when, and the OpenStack request IDs. With
+// an ID the operator of the cloud finds the request.
+func explainDeadline(ctx context.Context, err error) error {
+	if _, isStatus := status.FromError(err); isStatus {
+		return err
+	}
+	text := strings.TrimSuffix(err.Error(), ": "+context.DeadlineExceeded.Error())
+	if text == context.DeadlineExceeded.Error() {
+		text = "the deadline of the caller has passed"
+	}
+	if step, waited := volume.ProgressOf(ctx).CutShort(); waited {
+		text += fmt.Sprintf(" (%s since %s, for %v)", step.What, step.Since.UTC().Format("15:04:05 MST"), time.Since(step.Since).Round(time.Second))
+	}
+	if ids := volume.ProgressOf(ctx).Requests(); len(ids) > 0 {
+		text += " (OpenStack requests: " + strings.Join(ids, ", ") + ")"
+	}
+	return volume.Errorf(volume.KindOf(err), "%s", text).Because(err)
 }
 
 // quiet are the read-only RPCs that sidecars and kubelet repeat all the time. Their success has the log level debug. NodeGetInfo is called

@@ -12,6 +12,7 @@ import (
 type Progress struct {
 	mu       sync.Mutex
 	steps    []*ProgressStep
+	cutShort *ProgressStep // the innermost step that the end of the context ended
 	state    string
 	requests []string
 }
@@ -53,6 +54,9 @@ func BeginStep(ctx context.Context, what string) (end func()) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.steps = slices.DeleteFunc(p.steps, func(other *ProgressStep) bool { return other == s })
+		if ctx.Err() != nil && p.cutShort == nil {
+			p.cutShort = s
+		}
 	}
 }
 
@@ -100,6 +104,22 @@ func (p *Progress) Step() (ProgressStep, bool) {
 		return ProgressStep{}, false
 	}
 	return *p.steps[len(p.steps)-1], true
+}
+
+// CutShort returns what the RPC waited for when its context ended. That is a step that the end of the context has ended, or else one that
+// continues without the caller. False where the RPC waited for nothing.
+func (p *Progress) CutShort() (ProgressStep, bool) {
+	if p != nil {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.cutShort != nil {
+			return *p.cutShort, true
+		}
+		if len(p.steps) > 0 {
+			return *p.steps[len(p.steps)-1], true
+		}
+	}
+	return ProgressStep{}, false
 }
 
 // State returns what NoteState noted last.

@@ -9,17 +9,9 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// margin is how long before the deadline a wait ends, so that the answer reaches the caller in time.
-const margin = 2 * time.Second
-
-// BeforeDeadline returns a context that ends two seconds before ctx does, or after nine tenths of a shorter time. The
-// caller of the RPC then receives an error that says what the driver saw, instead of a bare timeout.
+// BeforeDeadline is volume.BeforeDeadline: the RPC server has applied it to a context of an RPC already.
 func BeforeDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
-	deadline, ok := ctx.Deadline()
-	if !ok {
-		return context.WithCancel(ctx)
-	}
-	return context.WithDeadline(ctx, deadline.Add(-min(margin, time.Until(deadline)/10)))
+	return volume.BeforeDeadline(ctx)
 }
 
 // Sleep waits for d. It returns false if ctx ended first or ends at the same moment.

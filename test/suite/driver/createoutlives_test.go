@@ -107,7 +107,7 @@ func TestTheDriverWaitsForCinderBeforeItEnds(t *testing.T) {
 		wantCode(t, err, codes.DeadlineExceeded, "")
 		stopped := time.Now()
 		d.Stop()
-		if err := d.Wait(); err != nil || time.Since(stopped).Round(time.Second) != 5*time.Second {
+		if err := d.Wait(); err != nil || time.Since(stopped).Round(time.Second) != 6*time.Second {
 			t.Errorf("the driver ended with %v after %v", err, time.Since(stopped))
 		}
 		if n := len(sim.VolumeStates()); n != 1 {

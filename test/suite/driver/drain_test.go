@@ -56,7 +56,7 @@ func TestRPCsThatTakeTooLongAtTheEndOfTheDriverAreNotFinal(t *testing.T) {
 
 // Kubernetes kills the process 30 seconds after SIGTERM. Nova gets 8 of them after the last RPC.
 func TestTheDriverWaitsForNovaBeforeItEndsForALimitedTime(t *testing.T) {
-	for takes, want := range map[time.Duration]time.Duration{7 * time.Second: 2 * time.Second, time.Minute: 8 * time.Second} {
+	for takes, want := range map[time.Duration]time.Duration{7 * time.Second: 3 * time.Second, time.Minute: 8 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
 			d, _, _ := abandoned(t, takes)
 			stopped := time.Now()
