@@ -25,6 +25,9 @@ const (
 // placeholders lists the placeholders of a Template.
 var placeholders = []string{PlaceholderPVCName, PlaceholderPVCNamespace, PlaceholderPVName}
 
+// IsTemplate reports whether the value of a parameter of a StorageClass is a Template.
+func IsTemplate(parameter string) bool { return strings.HasPrefix(parameter, ParameterMetadataPrefix) }
+
 // maxTemplate is the longest text of a Template, in bytes; the result has the limit maxMetadata.
 const maxTemplate = 1024
 

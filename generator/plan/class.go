@@ -95,7 +95,7 @@ func (d *decider) class(path, name string, o v1alpha1.ClassOverride) StorageClas
 		ReclaimPolicy:        d.result.ReclaimPolicy.Value,
 		VolumeBindingMode:    d.result.BindingMode.Value,
 		MountOptions:         o.MountOptions,
-		Annotations:          o.Annotations,
+		Annotations:          annotationsOf(o),
 		AllowVolumeExpansion: d.result.Expansion.Value,
 	}
 	if c.Parameters == nil {
@@ -136,7 +136,41 @@ func (d *decider) class(path, name string, o v1alpha1.ClassOverride) StorageClas
 	for _, key := range unknown {
 		d.problem("%s.parameters: the driver knows no parameter %q%s", path, key, didYouMean(key, contract.StorageClassKeys))
 	}
+	d.checkSecrets(path, c.Parameters)
 	return c
+}
+
+// notByFlux keeps Flux from reading a placeholder of the driver as a variable of its own (spec.postBuild): it would refuse the whole bundle.
+const notByFlux = "kustomize.toolkit.fluxcd.io/substitute"
+
+// annotationsOf are the annotations that a person gave, and notByFlux where a parameter has a placeholder.
+func annotationsOf(o v1alpha1.ClassOverride) map[string]string {
+	for parameter, value := range o.Parameters {
+		if _, given := o.Annotations[notByFlux]; !given && contract.IsTemplate(parameter) && strings.Contains(value, "${") {
+			annotations := map[string]string{notByFlux: "disabled"}
+			maps.Copy(annotations, o.Annotations)
+			return annotations
+		}
+	}
+	return o.Annotations
+}
+
+// readByKubelet are the operations whose Secret kubelet reads. The driver needs none of them.
+var readByKubelet = []string{"node-stage", "node-publish", "node-expand"}
+
+// checkSecrets refuses parameters that name a Secret which a sidecar reads: no role of a bundle lets it, so every claim or snapshot of the class
+// would fail, and the later deletes too.
+func (d *decider) checkSecrets(path string, parameters map[string]string) {
+	for _, key := range slices.Sorted(maps.Keys(parameters)) {
+		operation, is := strings.CutSuffix(strings.TrimPrefix(key, "csi.storage.k8s.io/"), "-secret-name")
+		switch {
+		case !is || !strings.HasPrefix(key, "csi.storage.k8s.io/"):
+		case slices.Contains(readByKubelet, operation):
+			d.warn("%s.parameters.%s: kubelet reads this Secret and the driver ignores it; remove the parameter", path, key)
+		default:
+			d.problem("%s.parameters.%s: no sidecar of a bundle may read Secrets, so each object of the class would fail. A bundle serves one cloud; for several, replace only the image of upstream's plugin", path, key)
+		}
+	}
 }
 
 // restrict limits a class to the compute zones its type can serve; false: there is none, and every claim would fail.

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -262,6 +263,63 @@ func TestTypesWhoseZonesAreNotToldAreWarnedAboutByWhatHelps(t *testing.T) {
 		}
 		if got := decide(t, inv, "{metadata: {name: c}, spec: {topology: {mode: disabled}}}", v1alpha1.Vanilla).Warnings; len(got) > 0 {
 			t.Errorf("%s: want no warning without topology, got %q", c.state, got)
+		}
+	}
+}
+
+// Each placeholder that the driver documents, in each place where a class comes from; everywhere else ${ is a variable that nobody filled in.
+func TestAClassMayHaveThePlaceholdersOfItsDriver(t *testing.T) {
+	for _, format := range []v1alpha1.Format{v1alpha1.Kustomize, v1alpha1.Helm} {
+		for _, value := range []string{"${pvc.namespace}/${pvc.name}", "${pv.name}", "5 $$ a month"} {
+			for _, place := range []string{
+				"storageClasses: {overrides: {fast: {parameters: {metadata.claim: %q}}}}",
+				"storageClasses: {extra: [{name: twin, type: fast, parameters: {metadata.claim: %q}}]}",
+			} {
+				r, err := Decide(cloudOf("fast"), configured(t, "spec: {"+fmt.Sprintf(place, value)+"}"), v1alpha1.Vanilla, format, "test")
+				if err != nil {
+					t.Errorf("%s in %s: %v", value, place, err)
+					continue
+				}
+				of := slices.IndexFunc(r.StorageClasses, func(c Decision[StorageClass]) bool { return c.Value.Parameters["metadata.claim"] == value })
+				if of < 0 {
+					t.Errorf("%s in %s: no class has it", value, place)
+				} else if kept := r.StorageClasses[of].Value.Annotations[notByFlux] == "disabled"; kept != strings.Contains(value, "${") {
+					t.Errorf("%s in %s: kept from Flux: %v", value, place, kept)
+				}
+			}
+		}
+	}
+	for _, spec := range []string{
+		"storageClasses: {overrides: {fast: {parameters: {metadata.claim: '${namespace}'}}}}",
+		"storageClasses: {overrides: {fast: {parameters: {availability: '${pv.name}'}}}}",
+		"storageClasses: {overrides: {fast: {annotations: {example.com/a: '${pv.name}'}}}}",
+		"snapshots: {classes: {own: {parameters: {description: '${pv.name}'}}}}",
+		"attributesClasses: {gold: {type: fast, metadata: {a: '${pv.name}'}}}",
+		"driver: {volumeMetadata: {a: '${pv.name}'}}",
+	} {
+		if _, err := Decide(cloudOf("fast"), configured(t, "spec: {"+spec+"}"), v1alpha1.Vanilla, v1alpha1.Helm, "test"); err == nil {
+			t.Errorf("%s: want an error", spec)
+		}
+	}
+}
+
+// The operations of CSI that take a Secret, and the way in which each object of the class would fail.
+func TestAClassWithASecretThatNoSidecarMayReadIsRefused(t *testing.T) {
+	for _, operation := range []string{"provisioner", "controller-publish", "controller-expand", "controller-modify", "node-stage", "node-publish", "node-expand"} {
+		spec := "spec: {storageClasses: {overrides: {fast: {parameters: {csi.storage.k8s.io/" + operation + "-secret-name: a, csi.storage.k8s.io/" + operation + "-secret-namespace: b}}}}}"
+		r, err := Decide(cloudOf("fast"), configured(t, spec), v1alpha1.Vanilla, v1alpha1.Helm, "test")
+		if slices.Contains(readByKubelet, operation) {
+			if err != nil || !slices.ContainsFunc(r.Warnings, func(w string) bool { return strings.Contains(w, operation+"-secret-name") }) {
+				t.Errorf("%s: want a warning, got %v %v", operation, r.Warnings, err)
+			}
+		} else if err == nil || !strings.Contains(err.Error(), operation+"-secret-name") {
+			t.Errorf("%s: want an error that names the parameter, got %v", operation, err)
+		}
+	}
+	for _, key := range []string{"snapshotter", "snapshotter-list"} {
+		spec := "spec: {snapshots: {classes: {own: {parameters: {csi.storage.k8s.io/" + key + "-secret-name: a}}}}}"
+		if _, err := Decide(cloudOf("fast"), configured(t, spec), v1alpha1.Vanilla, v1alpha1.Helm, "test"); err == nil {
+			t.Errorf("%s: want an error", key)
 		}
 	}
 }

@@ -62,6 +62,7 @@ func (d *decider) furtherSnapshotClass(driver, name string, c v1alpha1.SnapshotC
 	for _, key := range unknown {
 		d.problem("%s.parameters: the driver knows no parameter %q%s", path, key, didYouMean(key, contract.SnapshotClassKeys))
 	}
+	d.checkSecrets(path, c.Parameters)
 	decision := Decision[FurtherSnapshotClass]{Source: FromConfig, Reason: path + " asks for it"}
 	decision.Value = FurtherSnapshotClass{Name: name, DeletionPolicy: c.DeletionPolicy, Default: c.Default, Parameters: c.Parameters, Annotations: c.Annotations}
 	if c.DeletionPolicy == "" {

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/cinder-csi/cinder-csi/driver/contract"
 )
 
 // checkTexts refuses configured texts with a variable, control characters or a private key. Nothing fills in a variable later, and
@@ -27,7 +29,7 @@ func (d *decider) checkTexts() bool {
 		if strings.Contains(s, "PRIVATE KEY") {
 			keys = append(keys, path+": holds a PRIVATE KEY, and the generator writes no secret")
 		}
-		if problem := unwritable(s); problem != "" && (path != caBundle || problem != controlCharacter) && (problem != unfilled || !isGlob(path)) {
+		if problem := unwritable(s); problem != "" && (path != caBundle || problem != controlCharacter) && (problem != unfilled || !isGlob(path) && !isTemplate(path)) {
 			d.problem("%s: %s", path, problem)
 		}
 	})
@@ -45,6 +47,13 @@ const (
 // isGlob is whether a text is a pattern over the names of volume types, which may hold anything. No object of a bundle has it.
 func isGlob(path string) bool {
 	return strings.HasPrefix(path, "spec.storageClasses.include[") || strings.HasPrefix(path, "spec.storageClasses.exclude[")
+}
+
+// isTemplate is whether a text is a parameter of a class in which the driver fills in the placeholders that it knows. The driver's own parser
+// refuses every other.
+func isTemplate(path string) bool {
+	_, parameter, found := strings.Cut(path, ".parameters.")
+	return found && strings.HasPrefix(path, "spec.storageClasses.") && contract.IsTemplate(parameter)
 }
 
 // unwritable says why a text must not be in a bundle, empty if it may. YAML has no control characters, and a private key is a
