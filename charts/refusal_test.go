@@ -1,9 +1,13 @@
 package charts_test
 
 import (
+	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/cinder-csi/cinder-csi/generator/plan"
 )
 
 func TestTheChartRefusesWhatItDoesNotKnow(t *testing.T) {
@@ -15,7 +19,7 @@ func TestTheChartRefusesWhatItDoesNotKnow(t *testing.T) {
 			"networkPolicy: {enabled: true, ports: [5000]}\nmonitoring: {kind: PodMonitor}", "networkPolicy.metricsNamespaces is empty",
 		},
 		"a provisioner without a flag that the chart sets": {
-			"images: {controller: {provisioner: {tag: v6.2.1}}}", "images.controller.provisioner.tag: external-provisioner v6.2.1 has no flag --snapshot-orphan-sweep-interval",
+			"images: {controller: {provisioner: {tag: v6.2.1}}}", "images.controller.provisioner.tag: csi-provisioner v6.2.1 has no flag --snapshot-orphan-sweep-interval",
 		},
 		"a size that does not exist": {"size: huge", "at '/size': value must be one of 'small', 'medium', 'large'"},
 		"values of another version of the chart": {
@@ -147,4 +151,30 @@ func chartVersion() string {
 	_, after, _ := strings.Cut(string(text), "\nversion: ")
 	version, _, _ := strings.Cut(after, "\n")
 	return version
+}
+
+// The chart has the list of plan, since it is installed by itself too.
+func TestTheChartRefusesASidecarWithoutAFlagThatItSets(t *testing.T) {
+	for _, s := range plan.SidecarReleases {
+		for _, role := range []string{"controller", "node"} {
+			if (s.Image == "registrar") != (role == "node") && s.Image != "livenessprobe" {
+				continue
+			}
+			values := fmt.Sprintf("images: {%s: {%s: {tag: %s}}}", role, s.Image, s.Release)
+			if _, err := render(t, parse(t, values)); err != nil {
+				t.Errorf("%s: %v", values, err)
+			}
+			major, minor, _ := strings.Cut(strings.TrimPrefix(s.Release, "v"), ".")
+			minor, _, _ = strings.Cut(minor, ".")
+			n, err := strconv.Atoi(minor)
+			if err != nil {
+				t.Fatal(err)
+			}
+			values = fmt.Sprintf("images: {%s: {%s: {tag: v%s.%d.9}}}", role, s.Image, major, n-1)
+			want := fmt.Sprintf("images.%s.%s.tag: %s v%s.%d.9 has no flag %s, which the chart sets, and ends at once: name %s or later", role, s.Image, s.Program, major, n-1, s.Flag, s.Release)
+			if _, err := render(t, parse(t, values)); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("want %q, got %v", want, err)
+			}
+		}
+	}
 }

@@ -92,7 +92,7 @@ func Decide(inventory v1alpha1.Inventory, distribution v1alpha1.Distribution, ta
 	r.Node, r.NodePools = d.node(), d.nodePools()
 	r.Images = d.images()
 	d.warnOfImage(r)
-	d.checkProvisioner(r)
+	d.checkSidecars(r)
 	r.identify()
 	r.Config, r.Given = d.spec, v1alpha1.GivenBy(distribution, d.spec, UnnamedCluster)
 	r.Warnings, r.Notices = d.warnings, d.notices

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -50,10 +51,10 @@ func TestWhatCannotBeRightIsRefusedWithItsKey(t *testing.T) {
 		{v1alpha1.Standalone, "spec: {openshift: {coexistence: adpot}}", "did you mean adopt?"},
 		{v1alpha1.Vanilla, "spec: {driver: {name: Not_A_Name}}", "spec.driver.name"},
 		{v1alpha1.Vanilla, "spec: {driver: {logLevel: 11}}", "spec.driver.logLevel"},
-		{v1alpha1.Vanilla, "spec: {images: {provisioner: {tag: v6.2.1}}}", "spec.images.provisioner.tag: external-provisioner v6.2.1 has no flag --snapshot-orphan-sweep-interval"},
+		{v1alpha1.Vanilla, "spec: {images: {provisioner: {tag: v6.2.1}}}", "spec.images.provisioner.tag: csi-provisioner v6.2.1 has no flag --snapshot-orphan-sweep-interval"},
 		{v1alpha1.Vanilla, "spec: {size: huge}", "spec.size: \"huge\" is not one of small, medium, large"},
 		{v1alpha1.Vanilla, "spec: {size: large, planes: {controller: {resources: {provisioner: {limits: {memory: 200Mi}}}}}}", "200Mi is less than the 290Mi that the container asks for"},
-		{v1alpha1.Vanilla, "spec: {planes: {controller: {images: {provisioner: {registry: mirror.example, tag: v5.3.0}}}}}", "spec.images.provisioner.tag: external-provisioner v5.3.0"},
+		{v1alpha1.Vanilla, "spec: {planes: {controller: {images: {provisioner: {registry: mirror.example, tag: v5.3.0}}}}}", "spec.images.provisioner.tag: csi-provisioner v5.3.0"},
 		{v1alpha1.Vanilla, "spec: {kubernetesVersion: latest}", "spec.kubernetesVersion"},
 		{v1alpha1.Vanilla, "spec: {namespaces: {node: Kube}}", "spec.namespaces.node"},
 		{v1alpha1.Vanilla, "spec: {topology: {mode: 'on'}}", "spec.topology.mode"},
@@ -321,7 +322,21 @@ func TestAnEmptyNodeSelectorMeansEveryNodeAndStaysInThePlan(t *testing.T) {
 }
 
 // The tag of another build, such as OpenShift's, does not say which flags the program has; nor does a tag beside a digest.
-func TestOnlyAReleaseOfTheProvisionerIsComparedByItsTag(t *testing.T) {
+// Each sidecar, in the release before the first that has all flags, and in that one.
+func TestASidecarWithoutAFlagOfTheBundleIsRefused(t *testing.T) {
+	for _, s := range SidecarReleases {
+		before := version(s.Release)
+		before[1]--
+		tag := fmt.Sprintf("v%d.%d.9", before[0], before[1])
+		_, err := Decide(cloudOf("standard"), configured(t, "spec: {images: {"+s.Image+": {tag: "+tag+"}}}"), v1alpha1.Vanilla, v1alpha1.Helm, "test")
+		if want := "spec.images." + s.Image + ".tag: " + s.Program + " " + tag + " has no flag " + s.Flag; err == nil || strings.Count(err.Error(), want) != 1 {
+			t.Errorf("want once %q, got %v", want, err)
+		}
+		decide(t, cloudOf("standard"), "spec: {images: {"+s.Image+": {tag: "+s.Release+"}}}", v1alpha1.Vanilla)
+	}
+}
+
+func TestOnlyAReleaseOfASidecarIsComparedByItsTag(t *testing.T) {
 	for _, image := range []string{
 		"{tag: v6.3.0}", "{tag: v7.0.0}", "{tag: v10.1.2}", "{tag: v6.3.0-rc1}", "{tag: main}", "{registry: r.example, repository: ose-csi-external-provisioner, tag: v4.20.0}",
 		"{tag: v5.3.0, digest: 'sha256:" + strings.Repeat("ab", 32) + "'}",

@@ -107,21 +107,44 @@ func (d *decider) warnOfImage(r Result) {
 	}
 }
 
-// releasedProvisioner is the tag of a release of external-provisioner; other builds may have the flags of a later one.
-var releasedProvisioner = regexp.MustCompile(`^v([0-9]+)\.([0-9]+)\.[0-9]+$`)
+// SidecarRelease is the first release of a sidecar that has all flags of a bundle, and the flag that its earlier releases lack.
+type SidecarRelease struct{ Image, Program, Release, Flag string }
 
-// checkProvisioner refuses a release without a flag that every bundle sets, because an unknown flag ends a program at once.
-func (d *decider) checkProvisioner(r Result) {
-	name, tag, digest := SplitImage(r.Image(r.Controller, "provisioner").Value)
-	m := releasedProvisioner.FindStringSubmatch(tag)
-	if m == nil || digest != "" || !strings.HasSuffix(name, "/csi-provisioner") {
-		return
+// SidecarReleases are those of the images with flags, by their names in spec.images; an unknown flag ends a program at once. Each was found in the
+// source of the releases around it. A flag that is added to a bundle may need a later release here.
+var SidecarReleases = []SidecarRelease{
+	{"provisioner", "csi-provisioner", "v6.3.0", "--snapshot-orphan-sweep-interval"},
+	{"attacher", "csi-attacher", "v4.6.0", "--logging-format"},
+	{"resizer", "csi-resizer", "v1.10.0", "--logging-format"},
+	{"snapshotter", "csi-snapshotter", "v8.3.0", "--logging-format"},
+	{"registrar", "csi-node-driver-registrar", "v2.11.0", "--logging-format"},
+	{"livenessprobe", "livenessprobe", "v2.12.0", "--logging-format"},
+}
+
+// released is the tag of a release; other builds may have the flags of a later one.
+var released = regexp.MustCompile(`^v([0-9]+)\.([0-9]+)\.([0-9]+)$`)
+
+// version gives the numbers of a released tag, nil for another.
+func version(tag string) []int {
+	var numbers []int
+	for _, part := range released.FindStringSubmatch(tag) {
+		if n, err := strconv.Atoi(part); err == nil {
+			numbers = append(numbers, n)
+		}
 	}
-	major, errMajor := strconv.Atoi(m[1])
-	minor, errMinor := strconv.Atoi(m[2])
-	if errMajor == nil && errMinor == nil && (major < 6 || major == 6 && minor < 3) {
-		d.problem("spec.images.provisioner.tag: external-provisioner %s has no flag --snapshot-orphan-sweep-interval, which the bundle sets, and ends at once; "+
-			"name v6.3.0 or later, or leave the tag out", tag)
+	return numbers
+}
+
+// checkSidecars refuses a release without a flag that every bundle sets.
+func (d *decider) checkSidecars(r Result) {
+	for _, s := range SidecarReleases {
+		for _, image := range slices.Compact([]string{r.Image(r.Controller, s.Image).Value, r.Image(r.Node, s.Image).Value}) {
+			name, tag, digest := SplitImage(image)
+			given := version(tag)
+			if len(given) == 3 && digest == "" && strings.HasSuffix(name, "/"+s.Program) && slices.Compare(given, version(s.Release)) < 0 {
+				d.problem("spec.images.%s.tag: %s %s has no flag %s, which the bundle sets, and ends at once; name %s or later, or leave the tag out", s.Image, s.Program, tag, s.Flag, s.Release)
+			}
+		}
 	}
 }
 

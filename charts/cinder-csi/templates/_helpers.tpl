@@ -12,9 +12,13 @@
 {{- if and $v.monitoring.platform (eq $v.target "vanilla") }}{{ fail "monitoring.platform needs OpenShift: target standalone or hypershift" }}{{ end -}}
 {{- if and $v.nodeLifecycle.startupTaint (eq $v.target "hypershift") }}{{ fail "nodeLifecycle.startupTaint: on hypershift the controller has no token for the cluster of the nodes" }}{{ end -}}
 {{- if has $v.driver.name (list "cinder-csi" "cinder-csi-backup") }}{{ fail (printf "driver.name %s would give objects of the whole cluster the names of those of cinder.csi.openstack.org: choose another name, such as %s.example.com" $v.driver.name $v.driver.name) }}{{ end -}}
-{{- with $v.images.controller.provisioner -}}
-{{- if and (not .digest) (hasSuffix "/csi-provisioner" (print "/" .repository)) (regexMatch "^v[0-9]+\\.[0-9]+\\.[0-9]+$" .tag) -}}
-{{- if semverCompare "<6.3.0" .tag }}{{ fail (printf "images.controller.provisioner.tag: external-provisioner %s has no flag --snapshot-orphan-sweep-interval, which the chart sets, and ends at once: name v6.3.0 or later" .tag) }}{{ end -}}
+{{- /* The first release of each sidecar that has all flags of the chart; generator/plan has the same list, and a test compares. */ -}}
+{{- range $role, $images := pick $v.images "controller" "node" -}}
+{{- range list (list "provisioner" "csi-provisioner" "6.3.0" "--snapshot-orphan-sweep-interval") (list "attacher" "csi-attacher" "4.6.0" "--logging-format") (list "resizer" "csi-resizer" "1.10.0" "--logging-format") (list "snapshotter" "csi-snapshotter" "8.3.0" "--logging-format") (list "registrar" "csi-node-driver-registrar" "2.11.0" "--logging-format") (list "livenessprobe" "livenessprobe" "2.12.0" "--logging-format") -}}
+{{- $image := dig (index . 0) dict $images -}}
+{{- if and $image (not $image.digest) (hasSuffix (print "/" (index . 1)) (print "/" $image.repository)) (regexMatch "^v[0-9]+\\.[0-9]+\\.[0-9]+$" $image.tag) -}}
+{{- if semverCompare (print "<" (index . 2)) $image.tag }}{{ fail (printf "images.%s.%s.tag: %s %s has no flag %s, which the chart sets, and ends at once: name v%s or later" $role (index . 0) (index . 1) $image.tag (index . 3) (index . 2)) }}{{ end -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 {{- include "cinder-csi.kubernetesGates" . -}}
