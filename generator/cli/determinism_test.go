@@ -156,7 +156,7 @@ func TestTheEnvironmentAndTheOutputPathDoNotReachTheBundle(t *testing.T) {
 }
 
 // A map's order shows after a few runs; with -full, there are a thousand.
-func TestManyRunsGiveTheSameBytes(t *testing.T) {
+func TestAThousandRunsGiveTheSameBytes(t *testing.T) {
 	testenv.NotShort(t)
 	b := newBed(t)
 	saved := b.ok(t, "inspect", "--os-cloud", "sim-demo", "-o", "yaml")
