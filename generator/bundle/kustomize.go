@@ -159,6 +159,7 @@ func (p *plane) components() []component {
 	add(p.node && p.r.DrainHook.Value, "drain-hook-node", refOf(p.r.DrainHook))
 	add(p.node && p.r.DrainHook.Value, "drain-hook-rbac", refOf(p.r.DrainHook))
 	add(p.node && p.r.DrainHook.Value && p.openShift(), "drain-hook-openshift", refOf(p.r.DrainHook), openShift)
+	add(p.node && p.r.DrainHook.Value && p.r.SELinux.Value, "drain-hook-selinux", refOf(p.r.DrainHook), refOf(p.r.SELinux))
 	add(p.controller && p.hosted(), "hypershift-controller", hosted)
 	add(p.controller && p.hosted() && !p.guestToken(), "hypershift-admin-kubeconfig", hosted, refOf(p.r.GuestAccess))
 	add(p.controller && p.guestToken(), "hypershift-guest-token", refOf(p.r.GuestAccess))

@@ -101,6 +101,25 @@ func podWithPort(namespace, kind, owner string, hostNetwork bool, field string, 
 		"spec": {"hostNetwork": %t, "containers": [{"name": "c", "ports": [{%q: %d, "protocol": "TCP"}]}]}}`, namespace, kind, owner, hostNetwork, field, port)
 }
 
+// registrarThatEnded is a pod of the node whose registrar has not reached the socket of the driver.
+func registrarThatEnded(security string) string {
+	return `{"metadata": {"namespace": "cinder-csi-node", "name": "n1", "ownerReferences": [{"kind": "DaemonSet", "name": "cinder-csi-node"}]},
+		"spec": {"containers": [{"name": "registrar", "securityContext": ` + security + `}]}, "status": {"containerStatuses": [{"name": "registrar",
+		"lastState": {"terminated": {"message": "W1127 16:00:00.000000 1 connection.go:234] \"Still connecting\" address=\"unix:///csi/csi.sock\""}}}]}}`
+}
+
+func TestARegistrarThatSELinuxLetsThroughIsNoFinding(t *testing.T) {
+	for _, security := range []string{`{"seLinuxOptions": {"type": "spc_t"}}`, `{"privileged": true}`} {
+		a := newAPI()
+		a["/api/v1/pods"] = `{"items": [` + registrarThatEnded(security) + `]}`
+		for _, f := range clusterReport(t, a, install(t)).Findings {
+			if f.ID == "cluster.selinux" && f.Severity != OK {
+				t.Errorf("%s: want no finding, got %+v", security, f)
+			}
+		}
+	}
+}
+
 // workloadJSON is a workload with one container and one directory of the node.
 func workloadJSON(namespace, name, image, dir string) string {
 	return fmt.Sprintf(`{"metadata": {"namespace": %q, "name": %q}, "spec": {"template": {"spec": {"containers": [{"name": "c", "image": %q}],
@@ -218,6 +237,10 @@ var clusterFaults = []struct {
 	{
 		"another pod with a host port", "/api/v1/pods", `{"items": [` + podWithPort("web", "ReplicaSet", "proxy", false, "hostPort", 29601) + `]}`,
 		"cluster.ports", Error, "29601 (ReplicaSet web/proxy)",
+	},
+	{
+		"a registrar that SELinux keeps from the socket", "/api/v1/pods", `{"items": [` + registrarThatEnded(`{}`) + `]}`,
+		"cluster.selinux", Warning, "container registrar of pod cinder-csi-node/n1 ended before it reached the socket of the driver",
 	},
 	{"an API server on another port", apiServerSlice, apiServerAt("192.0.2.10", 16443), "cluster.network", Error, "does not let the controller reach the API server at 192.0.2.10:16443"},
 	{"an API server elsewhere", apiServerSlice, apiServerAt("198.51.100.7", 6443), "cluster.network", Error, "reach the API server at 198.51.100.7:6443"},

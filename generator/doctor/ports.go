@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,7 +13,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/cluster"
 )
 
-// pod is what is read of a pod: which ports of its node it declares, and who made it.
+// pod is what is read of a pod: which ports of its node it declares, who made it, and why its containers ended.
 type pod struct {
 	Metadata struct {
 		Namespace       string                  `json:"namespace"`
@@ -24,10 +25,30 @@ type pod struct {
 		InitContainers []container `json:"initContainers"`
 		Containers     []container `json:"containers"`
 	} `json:"spec"`
+	Status struct {
+		InitContainers []containerStatus `json:"initContainerStatuses"`
+		Containers     []containerStatus `json:"containerStatuses"`
+	} `json:"status"`
 }
 
 type container struct {
-	Ports []corev1.ContainerPort `json:"ports"`
+	Name     string                 `json:"name"`
+	Ports    []corev1.ContainerPort `json:"ports"`
+	Security struct {
+		SELinux struct {
+			Type string `json:"type"`
+		} `json:"seLinuxOptions"`
+		Privileged bool `json:"privileged"`
+	} `json:"securityContext"`
+}
+
+type containerStatus struct {
+	Name      string `json:"name"`
+	LastState struct {
+		Terminated struct {
+			Message string `json:"message"`
+		} `json:"terminated"`
+	} `json:"lastState"`
 }
 
 // checkPorts looks for other pods on the host ports of the nodes. A port is found where a pod declares it; a program that listens without a
@@ -49,6 +70,7 @@ func (c *clusterCheck) checkPorts(ctx context.Context) {
 	if c.failed("the ports of the nodes", err) {
 		return
 	}
+	c.checkConfined(pods)
 	seen := map[string]bool{}
 	for _, p := range pods {
 		if c.isOurs(p) {
@@ -68,6 +90,28 @@ func (c *clusterCheck) checkPorts(ctx context.Context) {
 		return
 	}
 	c.report.ok("cluster.ports", "no other pod declares one of the %d host ports of the bundle", len(ours))
+}
+
+// checkConfined looks for a registrar of the installed driver that cannot reach the socket of the driver. Where a node enforces SELinux, the policy
+// keeps an ordinary container from it. The registrar only repeats that it still connects, until its liveness probe ends it.
+func (c *clusterCheck) checkConfined(pods []pod) {
+	for _, p := range pods {
+		if !c.isOurs(p) {
+			continue
+		}
+		for _, status := range slices.Concat(p.Status.InitContainers, p.Status.Containers) {
+			message := status.LastState.Terminated.Message
+			confined := func(c container) bool { return c.Name == status.Name && c.Security.SELinux.Type == "" && !c.Security.Privileged }
+			if (strings.Contains(message, "Still connecting") || strings.Contains(message, "permission denied")) &&
+				slices.ContainsFunc(slices.Concat(p.Spec.InitContainers, p.Spec.Containers), confined) {
+				c.report.add("cluster.selinux", Warning, fmt.Sprintf("container %s of pod %s/%s ended before it reached the socket of the driver", status.Name, p.Metadata.Namespace, p.Metadata.Name),
+					"the driver is not registered on its node; if the node enforces SELinux, its policy keeps the container from the socket",
+					"if getenforce on the node prints Enforcing, set spec.driver.seLinux to enabled; else read the log of the driver on that node")
+				return
+			}
+		}
+	}
+	c.report.ok("cluster.selinux", "no sidecar of an installed driver was kept from the socket of the driver")
 }
 
 // hostPorts are the ports of the node among those that a container declares.

@@ -19,7 +19,7 @@ var specAbouts = map[string]about{
 	"Driver.pvcAnnotations":    {"Whether the driver reads scheduler hints from the annotations of claims, as upstream's can. Its container then has the pod's token, and every right of the sidecars.", "false, as upstream", "true on hypershift, where the controller runs in another cluster than the claims"},
 	"Driver.metadata":          {"Where a node reads its server ID and zone: metadataService, configDrive, or both in the order in which it tries them.", `["metadataService", "configDrive"]`, "any other source; a source twice"},
 	"Driver.requestsPerSecond": {Meaning: "Limits of the controller's requests to the cloud, on average, with bursts of 20 seconds' worth. 0 means no limit."},
-	"Driver.seLinux":           {"Whether kubelet passes the SELinux context of a pod to the mount, instead of a new label on each file. The driver then mounts /etc/selinux and /sys/fs of the host. auto does so on OpenShift.", Auto, ""},
+	"Driver.seLinux":           {"Whether kubelet passes the SELinux context of a pod to the mount, instead of a new label on each file. The driver then mounts /etc/selinux and /sys/fs of the host, and the sidecars of the node run as spc_t. Nodes that enforce SELinux need it. auto does so on OpenShift.", Auto, ""},
 	"Driver.extraArgs":         {Meaning: "Flags of the driver that no other key sets, for each role."},
 	"ExtraArgs.controller":     {"Flags of the controller's driver, each as --name=value.", "none", "an unknown flag; a value that the driver refuses; a flag that another key or the bundle sets"},
 	"ExtraArgs.node":           {"Flags of the node's driver, each as --name=value.", "none", "an unknown flag; a value that the driver refuses; a flag that another key or the bundle sets"},

@@ -84,7 +84,7 @@ func specs() map[string]v1alpha1.Spec {
 			Namespaces: v1alpha1.Namespaces{Controller: "kube-system", Node: "kube-system"},
 			Snapshots:  v1alpha1.Snapshots{Enabled: &off},
 		},
-		"drained nodes": {NodeLifecycle: v1alpha1.NodeLifecycle{DrainHook: true}, Planes: v1alpha1.Planes{Node: v1alpha1.Plane{
+		"drained nodes": {Driver: v1alpha1.Driver{SELinux: v1alpha1.Enabled}, NodeLifecycle: v1alpha1.NodeLifecycle{DrainHook: true}, Planes: v1alpha1.Planes{Node: v1alpha1.Plane{
 			Proxy: v1alpha1.Proxy{NoProxy: "169.254.169.254"}, Resources: map[string]v1alpha1.Resources{"registrar": {Requests: map[string]string{"memory": "32Mi"}}},
 		}}},
 		"adopt": {OpenShift: v1alpha1.OpenShift{Coexistence: v1alpha1.Adopt}, HyperShift: v1alpha1.HyperShift{Platform: "None", KubeconfigSecret: "another"}},

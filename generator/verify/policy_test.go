@@ -72,6 +72,28 @@ func TestEveryContainerIsHardened(t *testing.T) {
 	})
 }
 
+// Where SELinux enforces, the policy of the distributions keeps an ordinary container from the directories of the kubelet, and from the socket that
+// the driver makes there: without this the driver is never registered.
+func TestTheSidecarsOfTheNodeReachTheSocketUnderSELinux(t *testing.T) {
+	for _, target := range targets {
+		for set, want := range map[string]bool{v1alpha1.Enabled: true, v1alpha1.Disabled: false, v1alpha1.Auto: target != v1alpha1.Vanilla} {
+			spec := v1alpha1.Spec{Driver: v1alpha1.Driver{SELinux: set}}
+			for _, o := range build(t, decide(t, spec, clouds["topology on"], target), v1alpha1.Kustomize) {
+				pod := podOf(t, o)
+				if pod == nil || o.Kind() != "DaemonSet" {
+					continue
+				}
+				for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
+					label := c.SecurityContext.SELinuxOptions
+					if got := label != nil && label.Type == "spc_t"; c.Name != "driver" && got != want { // the driver is privileged, and so has that label
+						t.Errorf("%s, seLinux %s: container %s runs as spc_t: %t, want %t", target, set, c.Name, got, want)
+					}
+				}
+			}
+		}
+	}
+}
+
 // The controller fits Kubernetes' Pod Security level "restricted", which its namespace enforces.
 func TestTheControllerIsRestricted(t *testing.T) {
 	forEachPod(t, func(t *testing.T, target v1alpha1.Target, o verify.Object, pod *corev1.PodTemplateSpec) {

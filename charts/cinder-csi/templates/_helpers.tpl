@@ -275,6 +275,15 @@ capabilities:
 readOnlyRootFilesystem: true
 {{- end -}}
 
+{{- /* For the sidecars of the node: an ordinary container may not use the directories of the kubelet and the socket there where SELinux enforces. */ -}}
+{{- define "cinder-csi.besideKubelet" -}}
+{{ include "cinder-csi.unprivileged" . }}
+{{- if (include "cinder-csi.plane" . | fromYaml).selinux }}
+seLinuxOptions:
+  type: spc_t
+{{- end }}
+{{- end -}}
+
 {{- /* The pod's token, for containers that talk to the API server of the cluster they run in. */ -}}
 {{- define "cinder-csi.apiAccess" -}}
 - name: api-access
@@ -491,9 +500,9 @@ livenessProbe:
 resources:
   {{- include "cinder-csi.resources" (dict "memory" "20Mi" "over" $n.resources.registrar) | nindent 2 }}
 securityContext:
-  {{- $security := include "cinder-csi.unprivileged" $ | fromYaml }}
+  {{- $security := include "cinder-csi.besideKubelet" $ | fromYaml }}
   {{- if (ne $.Values.target "vanilla") }}
-  {{- /* SELinux keeps an ordinary container from the kubelet's directories. */}}
+  {{- /* SELinux keeps an ordinary container from the kubelet's directories, also where no label is passed to mounts. */}}
   {{- $security = merge (dict "allowPrivilegeEscalation" true "privileged" true) $security }}
   {{- end }}
   {{- toYaml $security | nindent 2 }}
