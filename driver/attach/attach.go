@@ -2,6 +2,7 @@ package attach
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -17,7 +18,7 @@ import (
 //   - Conflict where another server has the volume and its type is not multiattach, or where the volume status forbids an attach. The
 //     driver then sends nothing to Nova;
 //   - Failed where the compute host could not attach the volume. Nova reports no error in that case, and the volume becomes available again;
-//   - Busy where another call works on the volume, or the queue of the server is full.
+//   - Busy where another call changes the volume just now, or the queue of the server is full.
 func (s *Service) Attach(ctx context.Context, id volume.ID, server volume.ServerID) (volume.Volume, error) {
 	if !id.Exists() {
 		return volume.Volume{}, volume.NoVolume(id).Op("attach")
@@ -25,12 +26,9 @@ func (s *Service) Attach(ctx context.Context, id volume.ID, server volume.Server
 	if !server.Exists() {
 		return volume.Volume{}, volume.NoServer(server).Op("attach")
 	}
-	unlock, err := s.locks.Take(inflight.VolumeKey(id), "attach")
-	if err != nil {
-		return volume.Volume{}, err
-	}
-	defer unlock()
-	a := attachCall{call: call{Service: s, verb: "attach", rules: attachRules, server: server}, id: id}
+	lock := s.locks.Work(inflight.VolumeKey(id), "attach")
+	defer lock.End()
+	a := attachCall{call: call{Service: s, lock: lock, verb: "attach", rules: attachRules, server: server}, id: id}
 	if err := a.run(ctx); err != nil {
 		return volume.Volume{}, volume.WithOp(err, "attach")
 	}
@@ -47,6 +45,9 @@ type attachCall struct {
 
 // run observes and acts until the volume is attached, or cannot be.
 func (a *attachCall) run(ctx context.Context) (err error) {
+	if _, err = a.lock.Lock(); err != nil {
+		return err
+	}
 	if a.volume, a.cached = a.recent.TakeAvailable(a.id); !a.cached {
 		if a.volume, err = a.cloud.Volume(ctx, a.id); err != nil {
 			return err
@@ -66,6 +67,9 @@ func (a *attachCall) run(ctx context.Context) (err error) {
 
 // step observes once and acts once.
 func (a *attachCall) step(ctx context.Context) (attached bool, err error) {
+	if err := a.relock(ctx); err != nil {
+		return false, err
+	}
 	seen, next, err := a.observeNext(ctx)
 	switch {
 	case err != nil:
@@ -95,7 +99,7 @@ func (a *attachCall) send(ctx context.Context) (attached bool, err error) {
 	if err := a.checkServer(ctx, a.server); err != nil {
 		return false, err
 	}
-	refusal := a.sendAttach(ctx, a.volume, a.server)
+	refusal := a.sendAttach(ctx, a.lock, a.volume, a.server)
 	if refusal == nil {
 		v, err := a.awaitAttached(ctx, a.id, a.server)
 		if err != nil {
@@ -106,14 +110,18 @@ func (a *attachCall) send(ctx context.Context) (attached bool, err error) {
 		return true, nil
 	}
 	outdated := a.cached && volume.Is(refusal, volume.Unimplemented) // a volume that has become multiattach needs a newer request
-	if !volume.RefusedByState(refusal) && !outdated {
+	another := errors.Is(refusal, errOutdated)
+	if !volume.RefusedByState(refusal) && !outdated && !another {
 		return false, a.explainNotFound(ctx, a.server, refusal)
 	}
 	a.observeAll = true
 	if a.volume, err = a.cloud.Volume(ctx, a.id); err != nil {
+		if another {
+			return false, err
+		}
 		return false, refusal
 	}
-	if !a.cached { // a refusal of an outdated reading does not count
+	if !a.cached && !another { // a refusal of an outdated reading does not count
 		a.refusal = refusal
 	}
 	a.cached = false
@@ -142,8 +150,8 @@ func (s *Service) checkServer(ctx context.Context, id volume.ServerID) error {
 	return nil
 }
 
-func (s *Service) sendAttach(ctx context.Context, v volume.Volume, server volume.ServerID) error {
-	return s.sendToNova(ctx, request{"attach", v.ID, server, func(ctx context.Context) error {
+func (s *Service) sendAttach(ctx context.Context, lock *inflight.Work, v volume.Volume, server volume.ServerID) error {
+	return s.sendToNova(ctx, lock, request{"attach", v.ID, server, func(ctx context.Context) error {
 		sent := time.Now()
 		s.unconfirmedAttaches.resend(v.ID, server)
 		err := s.cloud.Attach(ctx, server, v)

@@ -4,12 +4,14 @@ import (
 	"context"
 	"time"
 
+	"github.com/cinder-csi/cinder-csi/driver/inflight"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
 // call is what an attach and a detach at one server have in common. They observe, look the next action up in their rules, and act.
 type call struct {
 	*Service
+	lock   *inflight.Work
 	verb   string // "attach" or "detach"
 	rules  rules
 	server volume.ServerID
@@ -19,6 +21,16 @@ type call struct {
 	refusal    error         // of Nova, although the observation before it allowed the request
 	before     confirmation  // an observation that has to be confirmed
 	novaWait   time.Duration // how long the last wait for Nova took
+}
+
+// relock locks the volume for the next observation, and for the write that may follow it. It reads the volume again if another call has changed
+// it while this one waited without the lock.
+func (c *call) relock(ctx context.Context) error {
+	changed, err := c.lock.Lock()
+	if err == nil && changed {
+		c.volume, err = c.cloud.Volume(ctx, c.volume.ID)
+	}
+	return err
 }
 
 // observeNext returns the next action and the observation that it rests on. It reads attachments and Nova only where the rules need them.
@@ -37,11 +49,18 @@ func (c *call) carryOut(ctx context.Context, seen observation, next action) (err
 	switch next {
 	case waitForChange:
 		c.refusal = nil
+		c.lock.Unlock()
 		c.volume, err = c.awaitChange(ctx, seen, "become "+c.verb+"able")
 	case waitForNova:
 		c.refusal = nil
+		c.lock.Unlock()
 		c.volume, err = c.awaitNova(ctx, seen)
 	case deleteStale, conflict:
+		if !c.before.confirmed(seen) {
+			c.lock.Unlock()
+			c.volume, err = c.readAfter(ctx, seen, staleConfirmInterval)
+			break
+		}
 		c.volume, err = c.resolveStale(ctx, &c.before, seen, next)
 	default:
 		err = c.failure(ctx, seen, next)

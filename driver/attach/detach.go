@@ -17,31 +17,32 @@ import (
 // Errors:
 //   - Conflict where the volume status forbids a detach, Cinder and Nova disagree, or a host that is no Nova server has the volume;
 //   - Failed where the compute host could not detach the volume;
-//   - Busy where another call works on the volume, the queue of the server is full, or Nova refuses the request for now.
+//   - Busy where another call changes the volume just now, the queue of the server is full, or Nova refuses the request for now.
 func (s *Service) Detach(ctx context.Context, id volume.ID, server volume.ServerID) error {
 	if !id.Exists() || server != "" && !server.Exists() {
 		return nil
 	}
-	unlock, err := s.locks.Take(inflight.VolumeKey(id), "detach")
-	if err != nil {
+	lock := s.locks.Work(inflight.VolumeKey(id), "detach")
+	defer lock.End()
+	if _, err := lock.Lock(); err != nil {
 		return err
 	}
-	defer unlock()
 	v, cached := s.recent.Take(id)
 	if !cached || server == "" || !inUseAt(v, server) {
+		var err error
 		if v, err = s.cloud.Volume(ctx, id); err != nil {
 			return volume.IgnoreNotFound(err)
 		}
 	}
 	if server == "" {
-		return s.detachAll(ctx, v)
+		return s.detachAll(ctx, lock, v)
 	}
-	return s.detachFrom(ctx, v, server)
+	return s.detachFrom(ctx, lock, v, server)
 }
 
 // detachAll detaches a volume from every server to which Cinder shows an attachment. It returns the errors of all servers. It also returns
 // one for each host that is no Nova server, because the driver did not attach the volume there.
-func (s *Service) detachAll(ctx context.Context, v volume.Volume) error {
+func (s *Service) detachAll(ctx context.Context, lock *inflight.Work, v volume.Volume) error {
 	attachments, _, err := s.volumeAttachments(ctx, v.ID)
 	if err != nil {
 		return err
@@ -54,7 +55,7 @@ func (s *Service) detachAll(ctx context.Context, v volume.Volume) error {
 				return errors.Join(append(errs, volume.IgnoreNotFound(err))...)
 			}
 		}
-		errs = append(errs, s.detachFrom(ctx, v, server))
+		errs = append(errs, s.detachFrom(ctx, lock, v, server))
 	}
 	for _, a := range foreign {
 		errs = append(errs, volume.Errorf(volume.Conflict, "volume %s is attached to %s; the host may use the disk, so only an administrator can detach the volume there",
@@ -93,8 +94,8 @@ func (s *Service) attachedTo(ctx context.Context, v volume.Volume, attachments [
 var reachedHost = []volume.AttachStatus{volume.AttachmentAttaching, volume.AttachmentAttached, volume.AttachmentDetaching, volume.AttachmentErrorDetaching}
 
 // detachFrom detaches v from one server.
-func (s *Service) detachFrom(ctx context.Context, v volume.Volume, server volume.ServerID) error {
-	d := detachCall{call{Service: s, verb: "detach", rules: detachRules, server: server, volume: v}}
+func (s *Service) detachFrom(ctx context.Context, lock *inflight.Work, v volume.Volume, server volume.ServerID) error {
+	d := detachCall{call{Service: s, lock: lock, verb: "detach", rules: detachRules, server: server, volume: v}}
 	for {
 		detached, err := d.step(ctx)
 		switch {
@@ -112,6 +113,9 @@ type detachCall struct{ call }
 
 // step observes once and acts once. What Nova may still carry out is part of the end: see awaitUnconfirmedAttach.
 func (d *detachCall) step(ctx context.Context) (detached bool, err error) {
+	if err := d.relock(ctx); err != nil {
+		return false, err
+	}
 	seen, next, err := d.observeNext(ctx)
 	switch {
 	case err != nil:
@@ -125,6 +129,7 @@ func (d *detachCall) step(ctx context.Context) (detached bool, err error) {
 	if left <= 0 || seen.nova == novaServerGone {
 		return true, nil
 	}
+	d.lock.Unlock()
 	d.volume, err = d.awaitUnconfirmedAttach(ctx, seen, left)
 	return false, err
 }
@@ -137,7 +142,7 @@ func (d *detachCall) send(ctx context.Context, seen observation) (detached bool,
 	}
 	d.unconfirmedAttaches.confirm(v.ID, d.server) // it has completed
 	var complete bool
-	if complete, d.refusal, err = d.sendDetach(ctx, v.ID, d.server); err != nil {
+	if complete, d.refusal, err = d.sendDetach(ctx, d.lock, v.ID, d.server); err != nil {
 		return false, err
 	}
 	if complete && seen.attachment.Status == volume.AttachmentAttached && d.unconfirmedAttaches.remaining(v.ID, d.server) <= 0 {
@@ -149,9 +154,9 @@ func (d *detachCall) send(ctx context.Context, seen observation) (detached bool,
 }
 
 // sendDetach sends the request and waits until Cinder and Nova show its end. If not both do, complete is false, and
-// the next observation says why. Nova has refused, or it lists the volume for long, or the server is gone and Cinder keeps the attachment.
-func (s *Service) sendDetach(ctx context.Context, id volume.ID, server volume.ServerID) (complete bool, refusal, err error) {
-	err = s.sendToNova(ctx, request{"detach", id, server, func(ctx context.Context) error {
+// the next observation says why. Nova has refused, or it lists the volume for long, or the server is gone and Cinder keeps the attachment, or another call was faster.
+func (s *Service) sendDetach(ctx context.Context, lock *inflight.Work, id volume.ID, server volume.ServerID) (complete bool, refusal, err error) {
+	err = s.sendToNova(ctx, lock, request{"detach", id, server, func(ctx context.Context) error {
 		sent := time.Now()
 		s.unconfirmedDetaches.resend(id, server)
 		err := s.cloud.Detach(ctx, server, id)
@@ -161,6 +166,8 @@ func (s *Service) sendDetach(ctx context.Context, id volume.ID, server volume.Se
 		return err
 	}})
 	switch {
+	case errors.Is(err, errOutdated):
+		return false, nil, nil
 	case volume.RefusedByState(err), volume.Is(err, volume.NotFound): // 404: Nova has no such server, or no such attachment
 		return false, err, nil
 	case err != nil:

@@ -197,9 +197,10 @@ func TestDetachReturnsOnceNovaNoLongerListsTheVolume(t *testing.T) {
 	})
 }
 
-func TestOneCallAtATimeWorksOnAVolume(t *testing.T) {
+func TestOneRequestAtATimeChangesAVolume(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := cloudtest.New(t, cloudtest.OwnVolume(1, volume.Available))
+		delayNova(c, "Attach", 5*time.Second)
 		s := newService(c)
 		done := make(chan error)
 		go func() {
@@ -217,6 +218,31 @@ func TestOneCallAtATimeWorksOnAVolume(t *testing.T) {
 		}
 		if err := <-done; err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// The request waits for its turn at a server whose host is slow, and a detach comes. It begins at once, and the attach reads the volume again.
+func TestARequestInTheQueueOfAServerKeepsNoOtherCallOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := cloudtest.New(t, cloudtest.OwnVolume(1, volume.Available), cloudtest.OwnVolume(2, volume.Available))
+		delayNova(c, "Attach", 20*time.Second)
+		s := newService(c)
+		go func() { _, _ = s.Attach(cloudtest.Within(t, 60), cloudtest.VolumeID(1), cloudtest.ServerA) }()
+		synctest.Wait()
+		queued := make(chan error)
+		go func() {
+			_, err := s.Attach(cloudtest.Within(t, 90), cloudtest.VolumeID(2), cloudtest.ServerA)
+			queued <- err
+		}()
+		synctest.Wait()
+		began := time.Now()
+		if err := s.Detach(cloudtest.Within(t, 60), cloudtest.VolumeID(2), cloudtest.ServerB); err != nil || time.Since(began) > time.Second {
+			t.Errorf("the detach ended after %v: %v", time.Since(began), err)
+		}
+		read := c.Count("Volume")
+		if err := <-queued; err != nil || c.Count("Volume") == read {
+			t.Errorf("the queued attach: %v after %v", err, c.Calls)
 		}
 	})
 }

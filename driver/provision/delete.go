@@ -14,17 +14,17 @@ func (s *Service) Delete(ctx context.Context, id volume.ID) error {
 	if !id.Exists() {
 		return nil
 	}
-	unlock, err := s.locks.Take(inflight.VolumeKey(id), "delete")
-	if err != nil {
+	lock := s.locks.Work(inflight.VolumeKey(id), "delete")
+	defer lock.End()
+	if _, err := lock.Lock(); err != nil {
 		return err
 	}
-	defer unlock()
 	if v, available := s.recent.TakeAvailable(id); available && s.protection.CheckVolume(v) == nil {
-		if err := s.delete(ctx, id); volume.MayHaveWritten(err) || !volume.RefusedByState(err) {
+		if err := s.delete(ctx, lock, id); volume.MayHaveWritten(err) || !volume.RefusedByState(err) {
 			return err
 		}
 	}
-	v, err := s.readDeletable(ctx, id)
+	v, err := s.readDeletable(ctx, lock, id)
 	if volume.Is(err, volume.NotFound) {
 		return nil
 	}
@@ -32,21 +32,23 @@ func (s *Service) Delete(ctx context.Context, id volume.ID) error {
 		return err
 	}
 	if v.Status.Meaning().Delete == volume.BeingDeleted {
+		lock.Unlock()
 		return s.volumes.AwaitDeleted(ctx, id)
 	}
-	return s.explainRefusal(ctx, id, s.delete(ctx, id))
+	return s.explainRefusal(ctx, id, s.delete(ctx, lock, id))
 }
 
 // delete requests the delete and waits until the volume is gone.
-func (s *Service) delete(ctx context.Context, id volume.ID) error {
+func (s *Service) delete(ctx context.Context, lock *inflight.Work, id volume.ID) error {
 	if err := s.cloud.DeleteVolume(ctx, id); err != nil {
 		return volume.IgnoreNotFound(err)
 	}
+	lock.Unlock()
 	return volume.AfterWrite(s.volumes.AwaitDeleted(ctx, id))
 }
 
 // readDeletable reads a volume once it can be deleted or is being deleted.
-func (s *Service) readDeletable(ctx context.Context, id volume.ID) (volume.Volume, error) {
+func (s *Service) readDeletable(ctx context.Context, lock *inflight.Work, id volume.ID) (volume.Volume, error) {
 	v, err := s.cloud.Volume(ctx, id)
 	if err == nil {
 		err = s.protection.CheckVolume(v)
@@ -54,7 +56,7 @@ func (s *Service) readDeletable(ctx context.Context, id volume.ID) (volume.Volum
 	if err != nil {
 		return volume.Volume{}, volume.WithOp(err, "delete")
 	}
-	if v, err = s.volumes.Settled(ctx, v, "become deletable", observe.ForDelete); err != nil {
+	if v, err = s.settled(ctx, lock, v, "become deletable", observe.ForDelete); err != nil {
 		return volume.Volume{}, err
 	}
 	switch step := v.Status.Meaning().Delete; {

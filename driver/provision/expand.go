@@ -18,12 +18,9 @@ func (s *Service) Expand(ctx context.Context, id volume.ID, r volume.Range) (vol
 	if !id.Exists() {
 		return volume.Volume{}, volume.NoVolume(id).Op("expand")
 	}
-	unlock, err := s.locks.Take(inflight.VolumeKey(id), "expand")
-	if err != nil {
-		return volume.Volume{}, err
-	}
-	defer unlock()
-	v, err := s.readExpandable(ctx, id)
+	lock := s.locks.Work(inflight.VolumeKey(id), "expand")
+	defer lock.End()
+	v, err := s.readExpandable(ctx, lock, id)
 	switch {
 	case err != nil:
 		return volume.Volume{}, err
@@ -37,14 +34,18 @@ func (s *Service) Expand(ctx context.Context, id volume.ID, r volume.Range) (vol
 	if err := s.cloud.Extend(ctx, id, size, v.Status == volume.InUse); err != nil {
 		return volume.Volume{}, err
 	}
+	lock.Unlock()
 	if v, err = s.awaitSize(ctx, id, size); err == nil {
 		s.recent.Put(v)
 	}
 	return v, volume.AfterWrite(err)
 }
 
-// readExpandable reads a volume once its status does not change by itself.
-func (s *Service) readExpandable(ctx context.Context, id volume.ID) (volume.Volume, error) {
+// readExpandable locks a volume and reads it once its status does not change by itself.
+func (s *Service) readExpandable(ctx context.Context, lock *inflight.Work, id volume.ID) (volume.Volume, error) {
+	if _, err := lock.Lock(); err != nil {
+		return volume.Volume{}, err
+	}
 	v, err := s.cloud.Volume(ctx, id)
 	if err == nil {
 		err = s.protection.CheckVolume(v)
@@ -55,7 +56,7 @@ func (s *Service) readExpandable(ctx context.Context, id volume.ID) (volume.Volu
 	if err != nil {
 		return volume.Volume{}, volume.WithOp(err, "expand")
 	}
-	v, err = s.volumes.Settled(ctx, v, "become expandable", observe.ForExtend)
+	v, err = s.settled(ctx, lock, v, "become expandable", observe.ForExtend)
 	if err == nil && v.Status.Meaning().Extend == volume.BeingDeleted {
 		return volume.Volume{}, volume.Errorf(volume.NotFound, "volume %s is being deleted", id).Op("expand")
 	}

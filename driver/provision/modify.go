@@ -33,11 +33,11 @@ func (s *Service) Modify(ctx context.Context, id volume.ID, c Change) error {
 	if !id.Exists() {
 		return volume.NoVolume(id).Op("modify")
 	}
-	unlock, err := s.locks.Take(inflight.VolumeKey(id), "modify")
-	if err != nil {
+	lock := s.locks.Work(inflight.VolumeKey(id), "modify")
+	defer lock.End()
+	if _, err := lock.Lock(); err != nil {
 		return err
 	}
-	defer unlock()
 	s.recent.Take(id) // the reading is out of date after the change
 	v, err := s.cloud.Volume(ctx, id)
 	if err == nil {
@@ -54,7 +54,14 @@ func (s *Service) Modify(ctx context.Context, id volume.ID, c Change) error {
 	}
 	retyped := false
 	if c.Type != "" && v.Type != c.Type {
-		if retyped, err = s.retype(ctx, v, c); err != nil {
+		if retyped, err = s.retype(ctx, lock, v, c); err != nil {
+			return err
+		}
+		if v, err = s.relocked(ctx, lock, v); err != nil {
+			err = volume.WithOp(err, "modify")
+			if retyped {
+				err = volume.AfterWrite(err)
+			}
 			return err
 		}
 	}
@@ -119,7 +126,7 @@ func (s *Service) explainMissingKey(ctx context.Context, id volume.ID, key strin
 
 // retype gives v the type that c names. Sent reports whether it sent a request to Cinder; it sends none where v has that type already, under
 // another name.
-func (s *Service) retype(ctx context.Context, v volume.Volume, c Change) (sent bool, err error) {
+func (s *Service) retype(ctx context.Context, lock *inflight.Work, v volume.Volume, c Change) (sent bool, err error) {
 	types, err := s.cloud.Types(ctx)
 	if err != nil {
 		return false, err
@@ -129,7 +136,7 @@ func (s *Service) retype(ctx context.Context, v volume.Volume, c Change) (sent b
 		return false, err
 	}
 	// The volume may be changing, perhaps to this very type.
-	if v, err = s.volumes.Settled(ctx, v, "become ready for a retype", observe.ForExtend); err != nil {
+	if v, err = s.settled(ctx, lock, v, "become ready for a retype", observe.ForExtend); err != nil {
 		return false, err
 	}
 	switch {
@@ -146,6 +153,7 @@ func (s *Service) retype(ctx context.Context, v volume.Volume, c Change) (sent b
 	if err := s.cloud.Retype(ctx, v.ID, target.ID, c.Migrate); err != nil {
 		return false, s.explainRetypeRefusal(ctx, v, target, err)
 	}
+	lock.Unlock()
 	return true, s.awaitType(ctx, v, target, c.Migrate)
 }
 
