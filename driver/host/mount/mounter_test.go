@@ -38,10 +38,14 @@ func TestResolve(t *testing.T) {
 	must(t, err)
 	must(t, os.Mkdir(filepath.Join(dir, "real"), 0o755))
 	must(t, os.Symlink("real", filepath.Join(dir, "link")))
+	must(t, os.Symlink("gone", filepath.Join(dir, "nowhere")))
 	for path, want := range map[string]string{
 		filepath.Join(dir, "real") + "//":                filepath.Join(dir, "real"),
 		filepath.Join(dir, "link", "volume"):             filepath.Join(dir, "real", "volume"),
 		filepath.Join(dir, "missing", "parent"):          filepath.Join(dir, "missing", "parent"),
+		filepath.Join(dir, "link", "missing", "volume"):  filepath.Join(dir, "real", "missing", "volume"), // a caller makes the parent afterwards
+		filepath.Join(dir, "link", "a", "b", "volume"):   filepath.Join(dir, "real", "a", "b", "volume"),
+		filepath.Join(dir, "nowhere", "volume"):          filepath.Join(dir, "nowhere", "volume"),
 		filepath.Join(dir, "link"):                       "",
 		filepath.Join(dir, "real", "..", "real", "\x00"): "",
 		"relative": "",

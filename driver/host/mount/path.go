@@ -16,10 +16,7 @@ func Resolve(path string) (string, error) {
 	if !filepath.IsAbs(path) || clean == "/" || strings.ContainsRune(path, 0) {
 		return "", volume.Errorf(volume.InvalidArgument, "path %q must be absolute and must not be the root directory", path)
 	}
-	parent, err := filepath.EvalSymlinks(filepath.Dir(clean))
-	if os.IsNotExist(err) {
-		return clean, nil
-	}
+	parent, err := evalExisting(filepath.Dir(clean))
 	if err != nil {
 		return "", volume.Errorf(volume.Failed, "resolve the path %s: %w", clean, err)
 	}
@@ -28,6 +25,19 @@ func Resolve(path string) (string, error) {
 		return "", volume.Errorf(volume.InvalidArgument, "%s is a symbolic link; name the directory or file itself", full)
 	}
 	return full, nil
+}
+
+// evalExisting follows the links in the part of a directory's path that exists. What is made later lies below it.
+func evalExisting(dir string) (string, error) {
+	full, err := filepath.EvalSymlinks(dir)
+	if !os.IsNotExist(err) || dir == "/" {
+		return full, err
+	}
+	if _, err := os.Readlink(dir); err == nil { // it leads to nothing, so nobody can make a directory there
+		return dir, nil
+	}
+	above, err := evalExisting(filepath.Dir(dir))
+	return filepath.Join(above, filepath.Base(dir)), err
 }
 
 // ResolveVolume is Resolve for a path at which the caller says that a volume is. Nothing is ever mounted at a relative
