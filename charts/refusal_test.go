@@ -21,7 +21,9 @@ func TestTheChartRefusesWhatItDoesNotKnow(t *testing.T) {
 		"a provisioner without a flag that the chart sets": {
 			"images: {controller: {provisioner: {tag: v6.2.1}}}", "images.controller.provisioner.tag: csi-provisioner v6.2.1 has no flag --snapshot-orphan-sweep-interval",
 		},
-		"a size that does not exist": {"size: huge", "at '/size': value must be one of 'small', 'medium', 'large'"},
+		"a drain that outlasts the 30 seconds of kubelet": {"driver: {drainTimeout: 26s}", "at '/driver/drainTimeout'"},
+		"a drain of minutes":                              {"driver: {drainTimeout: 1m}", "at '/driver/drainTimeout'"},
+		"a size that does not exist":                      {"size: huge", "at '/size': value must be one of 'small', 'medium', 'large'"},
 		"values of another version of the chart": {
 			"chartVersion: 0.0.9", "at '/chartVersion': value must be '" + chartVersion() + "'",
 		},

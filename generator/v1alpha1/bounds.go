@@ -156,8 +156,8 @@ type Duration struct {
 
 // Problems says that a text is no duration, or one out of bounds.
 func (b Duration) Problems(value any) []string {
-	if d, err := time.ParseDuration(value.(string)); err != nil || d < b.Min || d > b.Max {
-		return []string{fmt.Sprintf("%q; want a duration from %s to %s", value, b.Min, b.Max)}
+	if d, err := time.ParseDuration(value.(string)); err != nil || d < b.Min || d > b.Max || value != seconds(d) {
+		return []string{fmt.Sprintf("%q; want a duration from %s to %s in whole seconds, such as %s", value, seconds(b.Min), seconds(b.Max), seconds(b.Max))}
 	}
 	return nil
 }
@@ -168,8 +168,17 @@ func (b Duration) Text(value any) string { return value.(string) }
 // Decided is empty.
 func (b Duration) Decided() any { return "" }
 
-// Chart is the definition that the schema has for durations.
-func (b Duration) Chart() map[string]any { return map[string]any{"$ref": "#/definitions/duration"} }
+// seconds is a duration as a number of whole seconds.
+func seconds(d time.Duration) string { return fmt.Sprintf("%ds", d/time.Second) }
+
+// Chart is the list of all values: a schema has no bounds for durations.
+func (b Duration) Chart() map[string]any {
+	var all []any
+	for d := b.Min; d <= b.Max; d += time.Second {
+		all = append(all, seconds(d))
+	}
+	return map[string]any{"enum": all}
+}
 
 func (b Duration) refused(s Setting) string {
 	return fmt.Sprintf("anything that is not a duration such as %v; less than %s; more than %s, %s", s.Default, b.Min, b.Max, b.Because)
