@@ -100,10 +100,13 @@ func newHost(o Options, d disk.Options, m mount.Options) *Host {
 	m.ProcRoot, m.Mounter = o.ProcRoot, o.Mounter
 	h := &Host{
 		disks: disk.NewFinder(d), mounts: mount.New(m), log: o.Log,
-		fs:     fs.NewTools(fs.Options{SysRoot: o.SysRoot, DevRoot: o.DevRoot, Commands: o.Commands, Log: o.Log}),
 		kernel: kernel{stat: statPath, read: disk.ReadUncached, sync: fs.Sync, syncDisk: disk.Sync, thaw: thaw, inUse: disk.InUse, btrfsDevices: fs.BtrfsDevices},
 		proc:   cmp.Or(o.ProcRoot, "/proc"),
 	}
+	h.fs = fs.NewTools(fs.Options{
+		SysRoot: o.SysRoot, DevRoot: o.DevRoot, Commands: o.Commands, Log: o.Log,
+		InUse: func(path string) bool { return h.kernel.inUse(path) },
+	})
 	h.kernel.loops = func(device disk.Number) []string {
 		return loopsOn(cmp.Or(o.SysRoot, "/sys"), cmp.Or(o.DevRoot, "/dev"), device)
 	}

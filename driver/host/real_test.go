@@ -29,7 +29,7 @@ import (
 func realHost(t *testing.T, bytes int64) (h *Host, m *testenv.Machine, disk string) {
 	t.Helper()
 	testenv.NeedRoot(t)
-	testenv.NeedTools(t, "mkfs.ext4", "e2fsprogs", "mkfs.xfs", "xfsprogs", "mkfs.btrfs", "btrfs-progs", "blkid", "util-linux", "wipefs", "util-linux", "fsck", "util-linux")
+	testenv.NeedTools(t, "mkfs.ext4", "e2fsprogs", "mkfs.xfs", "xfsprogs", "mkfs.btrfs", "btrfs-progs", "blkid", "util-linux", "wipefs", "util-linux", "fsck.ext4", "e2fsprogs")
 	m = testenv.NewMachine(t)
 	disk = testenv.Loop(t, bytes)
 	m.Plug(t, "vdb", serial, disk)

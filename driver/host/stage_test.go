@@ -40,14 +40,14 @@ func TestStageMakesAFileSystemOnlyOnAnEmptyDisk(t *testing.T) {
 		{name: "ext4, made so", blkid: empty, s: StageSpec{FSType: "ext4", Format: FormatOptions{BlockSize: 1024, InodeSize: 512, BytesPerInode: 4096}}, ran: []string{"mkfs.ext4 -F -m0 -O ^metadata_csum_seed,^orphan_file -b 1024 -I 512 -i 4096 DISK"}, fsType: "ext4", options: []string{"errors=remount-ro"}},
 		{name: "ext3 by default, with inodes", blkid: empty, s: StageSpec{DefaultFSType: "ext3", Format: FormatOptions{Inodes: 77}}, ran: []string{"mkfs.ext3 -F -m0 -O ^metadata_csum_seed,^orphan_file -N 77 DISK"}, fsType: "ext3", options: []string{"errors=remount-ro"}},
 		{name: "xfs, made so", blkid: empty, s: StageSpec{FSType: "xfs", Format: FormatOptions{BlockSize: 2048, InodeSize: 1024}}, ran: []string{"mkfs.xfs -f -m rmapbt=0 -i nrext64=0 -b size=2048 -i size=1024 DISK"}, fsType: "xfs", options: []string{"nouuid"}},
-		{name: "ext4 is there, however it was made", blkid: holds("ext4"), s: StageSpec{FSType: "ext4", Format: FormatOptions{BlockSize: 1024}}, ran: []string{"fsck -a DISK"}, fsType: "ext4", options: []string{"errors=remount-ro"}},
+		{name: "ext4 is there, however it was made", blkid: holds("ext4"), s: StageSpec{FSType: "ext4", Format: FormatOptions{BlockSize: 1024}}, ran: []string{"fsck.ext4 -a DISK"}, fsType: "ext4", options: []string{"errors=remount-ro"}},
 		{name: "xfs is there, with a format that it has not", blkid: holds("xfs"), s: StageSpec{Format: FormatOptions{Inodes: 77}}, fsType: "xfs", options: []string{"nouuid"}},
-		{name: "ext4 is there", blkid: holds("ext4"), s: StageSpec{FSType: "ext4"}, ran: []string{"fsck -a DISK"}, fsType: "ext4", options: []string{"errors=remount-ro"}},
-		{name: "ext3 is there, ext4 asked for", blkid: holds("ext3"), s: StageSpec{FSType: "ext4"}, ran: []string{"fsck -a DISK"}, fsType: "ext3", options: []string{"errors=remount-ro"}},
+		{name: "ext4 is there", blkid: holds("ext4"), s: StageSpec{FSType: "ext4"}, ran: []string{"fsck.ext4 -a DISK"}, fsType: "ext4", options: []string{"errors=remount-ro"}},
+		{name: "ext3 is there, ext4 asked for", blkid: holds("ext3"), s: StageSpec{FSType: "ext4"}, ran: []string{"fsck.ext4 -a DISK"}, fsType: "ext3", options: []string{"errors=remount-ro"}},
 		{name: "xfs is there, no type in the request", blkid: holds("xfs"), s: StageSpec{DefaultFSType: "ext4"}, fsType: "xfs", options: []string{"nouuid"}},
 		{name: "ext4 is there, read-only", blkid: holds("ext4"), s: StageSpec{FSType: "ext4", ReadOnly: true}, fsType: "ext4", options: []string{"errors=remount-ro", "ro"}},
 		{name: "ext4, the class says what to do about errors", blkid: empty, s: StageSpec{FSType: "ext4", MountFlags: []string{"errors=panic"}}, ran: []string{"mkfs.ext4 -F -m0 -O ^metadata_csum_seed,^orphan_file DISK"}, fsType: "ext4", options: []string{"errors=remount-ro", "errors=panic"}}, // the last one counts
-		{name: "made from a source", blkid: holds("ext4"), s: StageSpec{FSType: "ext4", FromSource: true}, ran: []string{"fsck -a DISK", "resize2fs DISK"}, fsType: "ext4", options: []string{"errors=remount-ro"}},
+		{name: "made from a source", blkid: holds("ext4"), s: StageSpec{FSType: "ext4", FromSource: true}, ran: []string{"fsck.ext4 -a DISK", "resize2fs DISK"}, fsType: "ext4", options: []string{"errors=remount-ro"}},
 		{name: "made from a source, xfs", blkid: holds("xfs"), s: StageSpec{FromSource: true}, ran: []string{"xfs_growfs -d PATH"}, fsType: "xfs", options: []string{"nouuid"}},
 		{name: "made from a source, read-only", blkid: holds("xfs"), s: StageSpec{FromSource: true, ReadOnly: true}, fsType: "xfs", options: []string{"nouuid", "ro"}},
 	} {
@@ -162,7 +162,7 @@ func TestAFailureIsFinalOnlyWhereNothingIsMounted(t *testing.T) {
 		{name: "another kind of file system is mounted", s: StageSpec{FSType: "xfs"}, do: mounted(num(254, 16), "rw"), kind: volume.Incompatible, final: true},
 		{name: "mounted read-only", do: mounted(num(254, 16), "ro"), kind: volume.Incompatible, final: true},
 		{name: "another kind of file system is on the disk", blkid: xfs, s: StageSpec{FSType: "ext4"}, kind: volume.Conflict, final: true},
-		{name: "the check", blkid: ext4, do: func(b *fakeHost) { b.tools.answers["fsck"] = Result{Code: 4} }, kind: volume.DataLoss, final: true},
+		{name: "the check", blkid: ext4, do: func(b *fakeHost) { b.tools.answers["fsck.ext4"] = Result{Code: 4} }, kind: volume.DataLoss, final: true},
 		{name: "the mount", blkid: ext4, do: func(b *fakeHost) { b.mounter.fail = volume.Errorf(volume.Failed, "wrong fs type") }, kind: volume.Failed, final: true},
 		{name: "another disk was mounted, and unmounted again", blkid: ext4, do: func(b *fakeHost) { b.mounter.wrong = num(254, 64) }, kind: volume.Conflict, final: true},
 	} {
@@ -310,17 +310,43 @@ func TestADiskWithAnotherFileSystemIsNotMounted(t *testing.T) {
 
 func TestFsckDecidesWhetherADamagedFileSystemIsMounted(t *testing.T) {
 	t.Parallel()
-	for code, mounted := range map[int]bool{0: true, 1: true, 2: true, 4: false, 5: false, 8: true, 12: false} {
+	const state, recorded, incompatible = 0x3A, 0x194, 0x60
+	clean := func(s []byte) { s[state] = 1 }
+	with := func(at int, value byte) func([]byte) { return func(s []byte) { s[state], s[at] = 1, value } }
+	unchecked := volume.Unavailable
+	for _, c := range []struct {
+		code  int
+		super func([]byte)
+		inUse bool
+		kind  volume.Kind // Unknown if it is mounted
+	}{
+		{code: 0}, {code: 1}, {code: 2}, {code: 3},
+		{code: 4, kind: volume.DataLoss}, {code: 5, kind: volume.DataLoss}, {code: 6, kind: volume.DataLoss}, {code: 12, kind: volume.DataLoss},
+		{code: 8, kind: unchecked}, {code: 9, kind: unchecked}, {code: 8, inUse: true}, {code: 9, inUse: true},
+		{code: 8, super: clean}, {code: 9, super: clean},
+		{code: 8, super: with(state, 3), kind: unchecked},                                                  // the kernel found an error
+		{code: 8, super: with(state, 0), kind: unchecked},                                                  // not unmounted
+		{code: 8, super: with(recorded, 1), kind: unchecked},                                               // an error that was recorded
+		{code: 8, super: func(s []byte) { s[state], s[incompatible], s[0xE0] = 1, 4, 8 }, kind: unchecked}, // a journal to replay, which may hold an error
+		{code: 8, super: with(0x65, 4), kind: unchecked},                                                   // a checksum that is wrong
+		{code: 8, super: with(56, 0), kind: unchecked},                                                     // no superblock
+		{code: 16, super: clean, kind: unchecked}, {code: 32, super: clean, kind: unchecked}, {code: 127, super: clean, kind: unchecked},
+		{code: 128, super: clean, kind: unchecked}, {code: 16, inUse: true, kind: unchecked}, {code: 36, kind: unchecked},
+	} {
 		b := newFakeHost(t)
-		b.plug(t, "vdb", serial, num(254, 16))
-		b.tools.answers["blkid"] = Result{Stdout: "TYPE=ext4\nUSAGE=filesystem\n"}
-		b.tools.answers["fsck"] = Result{Code: code, Stdout: "UNEXPECTED INCONSISTENCY"}
-		err := b.Stage(t.Context(), StageSpec{Volume: vol, Path: b.kubelet("s")})
-		if got := len(b.mounter.table) == 1; got != mounted || mounted != (err == nil) {
-			t.Errorf("exit code %d: want mounted %t, got %t, error %v", code, mounted, got, err)
+		device := b.plug(t, "vdb", serial, num(254, 16))
+		if c.super != nil {
+			device.contents = superOf(c.super, extSuper)
 		}
-		if !mounted {
-			wantKind(t, err, volume.DataLoss, "UNEXPECTED INCONSISTENCY")
+		b.kernel.inUse = func(string) bool { return c.inUse }
+		b.tools.answers["blkid"] = Result{Stdout: "TYPE=ext4\nUSAGE=filesystem\n"}
+		b.tools.answers["fsck.ext4"] = Result{Code: c.code, Stdout: "UNEXPECTED INCONSISTENCY"}
+		err := b.Stage(t.Context(), StageSpec{Volume: vol, Path: b.kubelet("s")})
+		if got, want := len(b.mounter.table) == 1, c.kind == volume.Unknown; got != want || want != (err == nil) {
+			t.Errorf("exit code %d of %+v: want mounted %t, got %t, error %v", c.code, c, want, got, err)
+		}
+		if c.kind != volume.Unknown {
+			wantKind(t, err, c.kind, "UNEXPECTED INCONSISTENCY")
 		}
 	}
 }
@@ -526,7 +552,7 @@ func TestTheSuperblockIsCheckedAgainAfterFsck(t *testing.T) {
 	disk.contents = superOf(nil, extSuper)
 	b.tools.answers["blkid"] = Result{Stdout: "TYPE=ext4\nUSAGE=filesystem\n"}
 	b.tools.during = func(name string) {
-		if name == "fsck" {
+		if name == "fsck.ext4" {
 			disk.contents = superOf(func(s []byte) { s[0xE4] = 1 }, extSuper)
 		}
 	}
@@ -593,7 +619,7 @@ type cancelingTools struct {
 }
 
 func (c cancelingTools) Run(ctx context.Context, name string, args ...string) (Result, error) {
-	if strings.HasPrefix(name, "mkfs") || name == "fsck" || name == "resize2fs" {
+	if strings.HasPrefix(name, "mkfs") || name == "fsck.ext4" || name == "resize2fs" {
 		c.cancel()
 		if ctx.Err() != nil || ctx.Done() != nil {
 			c.t.Errorf("want %s run to its end", name)

@@ -60,7 +60,7 @@ func TestAFileSystemLargerThanItsDiskIsRescannedAndNeverCalledDamaged(t *testing
 			d.resize(384 << 20)
 			d.contents = superblockOf400MiB(fsType)
 			b.tools.answers["blkid"] = Result{Stdout: "TYPE=" + fsType + "\nUSAGE=filesystem\n"}
-			b.tools.answers["fsck"] = Result{Code: 4, Stdout: "UNEXPECTED INCONSISTENCY; RUN fsck MANUALLY"}
+			b.tools.answers["fsck.ext4"] = Result{Code: 4, Stdout: "UNEXPECTED INCONSISTENCY; RUN fsck MANUALLY"}
 			d.holes = true
 			s := StageSpec{Volume: vol, Path: b.kubelet("staging"), FromSource: true}
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -71,7 +71,7 @@ func TestAFileSystemLargerThanItsDiskIsRescannedAndNeverCalledDamaged(t *testing
 				t.Errorf("want nothing run and no advice to repair, got %v, %q", err, b.tools.changed())
 			}
 			l.OnRescan(func() { d.resize(400 << 20) })
-			b.tools.answers["fsck"] = Result{}
+			b.tools.answers["fsck.ext4"] = Result{}
 			if fsType != "btrfs" { // the fake mounts none
 				must(t, b.Stage(ctx, s))
 			}

@@ -8,7 +8,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"runtime"
@@ -25,7 +24,7 @@ import (
 // Runner runs programs.
 type Runner interface {
 	// Run runs a program to its end and returns its output, whatever its exit code. It returns an error if the program
-	// did not start, a signal ended it, ctx ended first, or its output may lack its end (Unavailable).
+	// did not start or ctx ended first. Unavailable if a signal ended it or its output may lack its end.
 	Run(ctx context.Context, name string, args ...string) (Result, error)
 }
 
@@ -33,6 +32,7 @@ type Runner interface {
 type Result struct {
 	Code           int
 	Stdout, Stderr string
+	Peak           volume.Size // the most memory that it had; 0 if unknown
 }
 
 // Message is the end of the output on one line, for an error. The output may repeat what is on a volume, such as its
@@ -85,14 +85,6 @@ func (t *tail) String() string {
 	return string(t.kept[max(0, len(t.kept)-outputLimit):])
 }
 
-// packages names the Debian package of each program. The driver image has these programs, and the error for a missing
-// one names its package.
-var packages = map[string]string{
-	"mkfs.ext2": "e2fsprogs", "mkfs.ext3": "e2fsprogs", "mkfs.ext4": "e2fsprogs", "fsck.ext4": "e2fsprogs", "resize2fs": "e2fsprogs",
-	"mkfs.xfs": "xfsprogs", "xfs_growfs": "xfsprogs", "mkfs.btrfs": "btrfs-progs", "btrfs": "btrfs-progs",
-	"blkid": "util-linux", "wipefs": "util-linux", "fsck": "util-linux", "mount": "mount",
-}
-
 // outputDelay is how long the output of a program may be held open after its end. On a node without free processors, each program that is just
 // being started holds the output of the others for a moment. With 100 volumes at once and one emulated processor, that took more than two seconds.
 const outputDelay = 20 * time.Second
@@ -122,14 +114,16 @@ func (p Processes) Run(ctx context.Context, name string, args ...string) (Result
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
+	var kills string
 	err := cmd.Start()
 	if err == nil {
-		if strings.HasPrefix(name, "fsck") {
-			preferForOOM(cmd.Process.Pid)
+		if programs[name].tenantMemory {
+			kills = oomKills()
+			boundMemory(cmd.Process.Pid)
 		}
 		err = cmd.Wait()
 	}
-	result := Result{Code: cmd.ProcessState.ExitCode(), Stdout: stdout.String(), Stderr: stderr.String()}
+	result := Result{Code: cmd.ProcessState.ExitCode(), Stdout: stdout.String(), Stderr: stderr.String(), Peak: peak(cmd.ProcessState)}
 	var exit *exec.ExitError
 	switch {
 	case err == nil:
@@ -138,19 +132,14 @@ func (p Processes) Run(ctx context.Context, name string, args ...string) (Result
 		return result, wait.Ended(ctx, "run %s: the program did not end in time", name)
 	case errors.As(err, &exit) && exit.Exited():
 		return result, nil
+	case errors.As(err, &exit):
+		return result, volume.Errorf(volume.Unavailable, "run %s: a signal ended the program (%w), so it gave no answer%s. The next try runs it again",
+			name, err, memoryReason(exit, result.Peak, kills))
 	case errors.Is(err, exec.ErrWaitDelay):
 		return result, volume.Errorf(volume.Unavailable, "run %s: the program ended, but a process that it started still has its output open after %s. "+
 			"The driver does not use an output that may lack its end; the next try runs the program again", name, cmd.WaitDelay)
 	case errors.Is(err, exec.ErrNotFound):
-		return result, volume.Errorf(volume.Failed, "run %s: the program is not installed in the driver image (Debian package %s): %w", name, packages[name], err)
+		return result, volume.Errorf(volume.Failed, "run %s: the program is not installed in the driver image (Debian package %s): %w", name, programs[name].pkg, err)
 	}
 	return result, volume.Errorf(volume.Failed, "run %s: %w", name, err)
-}
-
-// preferForOOM makes the kernel kill a process and its children before any pod when the node has no memory left. The
-// content of a volume decides how much memory e2fsck takes: 400 MB for 64 GiB with every second block in use
-// (measured). Without this, e2fsck inherits the score of the driver, which is critical to the node, and the kernel
-// would kill pods first. The next stage repeats a repair that was cut short.
-func preferForOOM(pid int) {
-	_ = os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", pid), []byte("1000"), 0) // best effort: the process may have ended
 }

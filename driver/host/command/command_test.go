@@ -82,22 +82,71 @@ func TestAMessageHasNoControlCharacters(t *testing.T) {
 	}
 }
 
-// The content of a volume decides how much memory fsck takes, so the pods of other tenants must not be killed first.
-func TestTheKernelKillsFsckFirstIfTheNodeHasNoMemory(t *testing.T) {
+// The content of a volume decides how much memory a check takes, so the pods of other tenants must not be killed first,
+// and the check fails before the node has no memory left.
+func TestTheMemoryOfACheckIsBoundedAndItIsTheFirstThatTheKernelKills(t *testing.T) {
 	dir := t.TempDir()
-	for _, name := range []string{"fsck", "mkfs.ext4"} {
-		script := "#!/bin/sh\nfor n in $(seq 100); do read -r adj < /proc/$$/oom_score_adj; [ $adj = 1000 ] && break; /bin/true; done\ncat /proc/self/oom_score_adj\n"
+	for _, name := range []string{"fsck.ext4", "mkfs.ext4"} {
+		script := `#!/bin/sh
+for n in $(seq 100); do read -r adj < /proc/$$/oom_score_adj; grep -q 'data size *unlimited' /proc/$$/limits || [ $adj != 1000 ] || break; /bin/true; done
+read -r adj < /proc/$$/oom_score_adj
+grep -q 'data size *unlimited' /proc/$$/limits && limit=none || limit=some
+echo $adj $limit
+`
 		must(t, os.WriteFile(filepath.Join(dir, name), []byte(script), 0o700))
 	}
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 	own, err := os.ReadFile("/proc/self/oom_score_adj")
 	must(t, err)
-	for name, want := range map[string]string{"fsck": "1000\n", "mkfs.ext4": string(own)} {
-		result, err := Processes{}.Run(t.Context(), name)
+	for name, want := range map[string]string{"fsck.ext4": "1000 some\n", "mkfs.ext4": strings.TrimSpace(string(own)) + " none\n"} {
+		result, err := Ask(t.Context(), Processes{}, name)
 		if err != nil || result.Stdout != want {
 			t.Errorf("%s: want %q, got %+v, %v", name, want, result, err)
 		}
 	}
+}
+
+func TestTheLimitOfACheckIsBelowWhatTheNodeHas(t *testing.T) {
+	t.Parallel()
+	const gib = 1 << 30
+	meminfo := "MemTotal: 9 kB\nMemAvailable:   8388608 kB\n"
+	for _, c := range []struct {
+		name, meminfo, most, used string
+		want                      uint64
+		unknown                   bool
+	}{
+		{name: "the node", meminfo: meminfo, want: 7 * gib},
+		{name: "no limit of the container", meminfo: meminfo, most: "max\n", used: "1\n", want: 7 * gib},
+		{name: "the container has less", meminfo: meminfo, most: "2147483648\n", used: "1073741824\n", want: gib / 8 * 7},
+		{name: "the container has more", meminfo: meminfo, most: "107374182400\n", used: "1\n", want: 7 * gib},
+		{name: "nothing is left", meminfo: meminfo, most: "1000\n", used: "2000\n", want: 64 << 20},
+		{name: "no meminfo", most: "8589934592\n", used: "0\n", want: 7 * gib},
+		{name: "nothing is known", unknown: true, want: 64 << 20},
+	} {
+		if got, ok := memoryLimit(c.meminfo, c.most, c.used); got != c.want || ok == c.unknown {
+			t.Errorf("%s: want %d, got %d, %t", c.name, c.want, got, ok)
+		}
+	}
+}
+
+// A check that needs more than its limit says so, and is no answer.
+func TestACheckWithoutMemoryIsToldAsSuch(t *testing.T) {
+	testenv.NeedTools(t, "mkfs.ext4", "e2fsprogs")
+	image := filepath.Join(t.TempDir(), "image")
+	must(t, os.WriteFile(image, nil, 0o600))
+	must(t, os.Truncate(image, 64<<30))
+	testenv.Run(t, "mkfs.ext4", "-q", "-F", "-E", "nodiscard", image)
+	limited := runner(func(ctx context.Context, name string, args ...string) (Result, error) {
+		return Processes{}.Run(ctx, "sh", append([]string{"-c", `ulimit -d 16384; exec "$0" "$@"`, name}, args...)...)
+	})
+	_, err := Ask(t.Context(), limited, "fsck.ext4", "-f", "-n", image)
+	wantKind(t, err, volume.Unavailable, "fsck.ext4", "no more memory when it had taken", "MiB", "a node with more memory")
+}
+
+type runner func(ctx context.Context, name string, args ...string) (Result, error)
+
+func (r runner) Run(ctx context.Context, name string, args ...string) (Result, error) {
+	return r(ctx, name, args...)
 }
 
 // A program that continues may overwrite what the restarted driver makes.
@@ -159,11 +208,13 @@ func TestAProgramWhoseChildKeepsItsOutputIsRunAgain(t *testing.T) {
 func TestRunReturnsTheExitCode(t *testing.T) {
 	t.Parallel()
 	r, err := Processes{}.Run(t.Context(), "sh", "-c", "echo out; echo err >&2; exit 3")
-	if err != nil || r != (Result{Code: 3, Stdout: "out\n", Stderr: "err\n"}) || r.Message() != "err out" {
-		t.Errorf("want code 3 and both streams, got %+v, %v", r, err)
+	if err != nil || r != (Result{Code: 3, Stdout: "out\n", Stderr: "err\n", Peak: r.Peak}) || r.Message() != "err out" || r.Peak < 64<<10 || r.Peak > 1<<30 {
+		t.Errorf("want code 3, both streams and the memory, got %+v, %v", r, err)
 	}
-	_, err = Processes{}.Run(t.Context(), "sh", "-c", "kill -9 $$")
-	wantKind(t, err, volume.Failed, "killed")
+	for signal, name := range map[string]string{"KILL": "killed", "TERM": "terminated", "SEGV": "segmentation fault"} {
+		_, err = Processes{}.Run(t.Context(), "sh", "-c", "kill -"+signal+" $$")
+		wantKind(t, err, volume.Unavailable, name, "no answer")
+	}
 }
 
 // A program that is being started holds the output of others until it runs. Without a free processor that takes seconds.

@@ -30,7 +30,7 @@ type fileSystem struct {
 	family       string   // a type of the same family may be mounted in place of the requested one
 	mkfs         []string // the program that makes one; the device follows
 	mountOptions []string // always given, before those of the request
-	fsck         bool     // whether `fsck -a` before a mount does anything useful
+	fsck         bool     // whether `fsck.ext4 -a` before a mount does anything useful
 	noRecovery   string   // the mount option that reads a file system that was not unmounted, without writing
 }
 
@@ -131,23 +131,28 @@ func mkfsArguments(fsType string, f contract.Format) ([]string, error) {
 // A program that writes runs to its end even if the caller's context ends. A file system that is half made is neither
 // empty nor usable.
 type Tools struct {
-	run  command.Runner
-	sys  string
-	ctrl string // of btrfs
-	log  *slog.Logger
+	run   command.Runner
+	sys   string
+	ctrl  string // of btrfs
+	inUse func(devicePath string) bool
+	log   *slog.Logger
 }
 
 // Options says how Tools works. The zero value is the real machine.
 type Options struct {
-	SysRoot  string         // sysfs; /sys if empty
-	DevRoot  string         // device nodes; /dev if empty
-	Commands command.Runner // runs the programs; processes of this machine if nil
+	SysRoot  string                       // sysfs; /sys if empty
+	DevRoot  string                       // device nodes; /dev if empty
+	Commands command.Runner               // runs the programs; processes of this machine if nil
+	InUse    func(devicePath string) bool // disk.InUse if nil
 	Log      *slog.Logger
 }
 
 // NewTools returns the tools of this machine.
 func NewTools(o Options) *Tools {
-	t := &Tools{run: o.Commands, sys: cmp.Or(o.SysRoot, "/sys"), ctrl: filepath.Join(cmp.Or(o.DevRoot, "/dev"), "btrfs-control"), log: o.Log}
+	t := &Tools{run: o.Commands, sys: cmp.Or(o.SysRoot, "/sys"), ctrl: filepath.Join(cmp.Or(o.DevRoot, "/dev"), "btrfs-control"), inUse: o.InUse, log: o.Log}
+	if t.inUse == nil {
+		t.inUse = disk.InUse
+	}
 	if t.run == nil {
 		t.run = command.Processes{}
 	}
@@ -169,7 +174,7 @@ func (t *Tools) Format(ctx context.Context, d *disk.Disk, fsType string, format 
 	}
 	mkfs := fileSystems[fsType].mkfs
 	t.log.InfoContext(ctx, "making a file system", "disk", d.Path, "serial", d.Serial, "type", fsType, "options", options)
-	result, err := t.run.Run(context.WithoutCancel(ctx), mkfs[0], slices.Concat(mkfs[1:], options, []string{d.Path})...)
+	result, err := command.Ask(context.WithoutCancel(ctx), t.run, mkfs[0], slices.Concat(mkfs[1:], options, []string{d.Path})...)
 	if err != nil {
 		return err
 	}
@@ -179,36 +184,47 @@ func (t *Tools) Format(ctx context.Context, d *disk.Disk, fsType string, format 
 	return nil
 }
 
-// The exit codes of fsck (fsck(8), "Exit status").
+// The exit codes of e2fsck (e2fsck(8), "Exit code"). It adds them up.
 const (
 	fsckCorrected   = 1
 	fsckUncorrected = 4
 	fsckFailed      = 8
 )
 
-// Check repairs what fsck can repair without a decision of a person (fsck(8), e2fsck(8) -a). Errors: DataLoss if errors
-// remain, and those of Disk.Verify.
+// Check repairs what e2fsck can repair without a decision of a person (e2fsck(8) -a).
+//
+// e2fsck may be unable to check: the disk is in use, or the file system has a feature that it does not know. Then the
+// file system is mounted for writing only if its superblock says that there is nothing to repair, or if something else
+// uses it already.
+//
+// Errors: DataLoss if errors remain, Unavailable if nothing checked a file system that may need it, and those of
+// Disk.Verify.
 func (t *Tools) Check(ctx context.Context, d *disk.Disk) error {
 	if err := d.Verify(ctx); err != nil {
 		return err
 	}
-	result, err := t.run.Run(context.WithoutCancel(ctx), "fsck", "-a", d.Path)
-	if err != nil {
-		return err
-	}
-	if backup, torn := tornSuperblock(d); torn && result.Code&fsckFailed != 0 {
-		if result, err = t.restoreSuperblock(ctx, d, backup); err != nil {
-			return err
+	result, err := command.Ask(context.WithoutCancel(ctx), t.run, "fsck.ext4", "-a", d.Path)
+	if err == nil && result.Code&fsckFailed != 0 {
+		if backup, torn := tornSuperblock(d); torn {
+			result, err = t.restoreSuperblock(ctx, d, backup)
 		}
 	}
+	const notMounted = "check the file system on disk %s: nothing checked it, so the driver does not mount it: %w"
 	switch {
+	case err != nil:
+		return volume.Errorf(volume.KindOf(err), notMounted, d.Path, err)
 	case result.Code&fsckUncorrected != 0:
 		return volume.Errorf(volume.DataLoss, "check the file system on disk %s: a person must decide how to repair it; "+
-			"run fsck on a copy of the volume: %s", d.Path, result.Message())
-	case result.Code == fsckCorrected:
+			"run e2fsck on a copy of the volume: %s", d.Path, result.Message())
+	case result.Code == 0:
+	case result.Code&fsckFailed == 0:
 		t.log.WarnContext(ctx, "fsck corrected errors of a file system", "disk", d.Path, "serial", d.Serial, "fsck", result.Message())
-	case result.Code != 0:
-		t.log.WarnContext(ctx, "fsck did not check a file system", "disk", d.Path, "serial", d.Serial, "code", result.Code, "fsck", result.Message())
+	case extClean(d) || t.inUse(d.Path):
+		t.log.WarnContext(ctx, "fsck did not check a file system that has nothing to repair or is in use already",
+			"disk", d.Path, "serial", d.Serial, "code", result.Code, "fsck", result.Message())
+	default:
+		return volume.Errorf(volume.Unavailable, notMounted, d.Path, fmt.Errorf("fsck.ext4 could not (exit code %d), and the superblock does not say that "+
+			"there is nothing to repair. The driver tries again when kubelet retries. If this stays so, run e2fsck on a copy of the volume: %s", result.Code, result.Message()))
 	}
 	return nil
 }
@@ -219,7 +235,7 @@ func (t *Tools) restoreSuperblock(ctx context.Context, d *disk.Disk, backup back
 	if err := d.Verify(ctx); err != nil {
 		return command.Result{}, err
 	}
-	return t.run.Run(context.WithoutCancel(ctx), "fsck.ext4", "-p", "-b", fmt.Sprint(backup.block), "-B", fmt.Sprint(backup.blockSize), d.Path)
+	return command.Ask(context.WithoutCancel(ctx), t.run, "fsck.ext4", "-p", "-b", fmt.Sprint(backup.block), "-B", fmt.Sprint(backup.blockSize), d.Path)
 }
 
 // Grow makes the file system that is mounted at path as large as its disk. It does nothing if it is that large already.
@@ -239,14 +255,28 @@ func (t *Tools) Grow(ctx context.Context, d *disk.Disk, fsType, path string) err
 	default:
 		return volume.Errorf(volume.Unimplemented, "grow the %s file system at %s: the driver grows only %s", fsType, path, SupportedTypes())
 	}
-	result, err := t.run.Run(context.WithoutCancel(ctx), tool[0], tool[1:]...)
+	result, err := command.Ask(context.WithoutCancel(ctx), t.run, tool[0], tool[1:]...)
 	if err != nil {
 		return err
 	}
 	if result.Code != 0 {
-		return volume.Errorf(volume.Failed, "grow the %s file system on disk %s at %s: %s", fsType, d.Path, path, result.Message())
+		return volume.Errorf(volume.Failed, "grow the %s file system on disk %s at %s: %s%s", fsType, d.Path, path, result.Message(), t.whyNotPermitted(d, result))
 	}
 	return nil
+}
+
+// whyNotPermitted says why the kernel does not let resize2fs grow a mounted ext4. It gives one error for several
+// reasons, and writes the reason only to its log (Linux, fs/ext4/resize.c, ext4_resize_begin).
+func (t *Tools) whyNotPermitted(d *disk.Disk, result command.Result) string {
+	if !strings.Contains(result.Stderr+result.Stdout, "Permission denied to resize") {
+		return ""
+	}
+	if count := t.Ext4Errors(d.Name); count != "" {
+		return ". ext4 recorded " + command.Printable(count) + " errors in this file system, and the kernel grows it only after a check. " +
+			"Stop the pods that use the volume on this node: the driver checks it when it is staged again"
+	}
+	return ". ext4 shows no recorded errors. Then the driver lacks CAP_SYS_RESOURCE, which a privileged container has, or the file system " +
+		"is mounted by a backup of its superblock (mount option sb=)"
 }
 
 // Ext4Errors returns how many errors ext4 recorded for the file system on a disk, by its name in sysfs; empty if none

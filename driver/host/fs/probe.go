@@ -43,11 +43,11 @@ func (t *Tools) Probe(ctx context.Context, d *disk.Disk) (Content, error) {
 		return Content{}, volume.Errorf(volume.DataLoss, "probe disk %s with serial %q: the disk cannot be read, so its content is unknown and "+
 			"the driver does not use it: %w", d.Path, d.Serial, err)
 	}
-	probe, err := t.run.Run(ctx, "blkid", "-p", "-o", "export", "--", d.Path)
+	probe, err := command.Ask(ctx, t.run, "blkid", "-p", "-o", "export", "--", d.Path)
 	if err != nil {
 		return Content{}, err
 	}
-	signatures, err := t.run.Run(ctx, "wipefs", "--no-act", "--noheadings", "--output", "OFFSET,TYPE", "--", d.Path)
+	signatures, err := command.Ask(ctx, t.run, "wipefs", "--no-act", "--noheadings", "--output", "OFFSET,TYPE", "--", d.Path)
 	if err != nil {
 		return Content{}, err
 	}

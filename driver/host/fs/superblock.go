@@ -21,6 +21,19 @@ func isExt(super []byte) bool {
 	return little.Uint16(super[56:]) == magic && little.Uint32(super[24:]) <= largest && hasBlocks
 }
 
+// extClean reports whether the superblock of the ext file system on the disk is intact and says that there is nothing to
+// repair: it was unmounted, has no journal to replay, and the kernel recorded no error.
+func extClean(r io.ReaderAt) bool {
+	const valid, errorFS, needsRecovery = 0x1, 0x2, 0x4 // of s_state, s_state, s_feature_incompat
+	super := make([]byte, superSize)
+	if _, err := r.ReadAt(super, extSuper); err != nil || !isExt(super) || extHasChecksum(super) && !extChecksumValid(super) {
+		return false
+	}
+	little := binary.LittleEndian
+	state, errorCount := little.Uint16(super[0x3A:]), little.Uint32(super[0x194:])
+	return state&valid != 0 && state&errorFS == 0 && errorCount == 0 && little.Uint32(super[0x60:])&needsRecovery == 0
+}
+
 // isXFS reports whether the bytes are the superblock of XFS (Linux, fs/xfs/libxfs/xfs_format.h, struct xfs_dsb).
 func isXFS(super []byte) bool { return string(super[:4]) == "XFSB" }
 

@@ -39,7 +39,7 @@ func (k Kernel) Mount(ctx context.Context, source, target, fsType string, option
 	if !readOnly(options) {
 		args = append([]string{"--rw"}, args...) // else mount(8) mounts a write-protected disk read-only, and succeeds
 	}
-	result, err := k.Commands.Run(ctx, "mount", args...)
+	result, err := command.Ask(ctx, k.Commands, "mount", args...)
 	if err != nil {
 		return err
 	}

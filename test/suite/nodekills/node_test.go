@@ -42,7 +42,7 @@ func startNode(t *testing.T, bytes int64) *node {
 	t.Helper()
 	testenv.NeedRoot(t)
 	testenv.NeedTools(t, "strace", "strace", "mkfs.ext4", "e2fsprogs", "mkfs.xfs", "xfsprogs", "mkfs.btrfs", "btrfs-progs",
-		"blkid", "util-linux", "wipefs", "util-linux", "fsck", "util-linux")
+		"blkid", "util-linux", "wipefs", "util-linux", "fsck.ext4", "e2fsprogs")
 	n := &node{Machine: testenv.NewMachine(t), disk: testenv.Loop(t, bytes)}
 	n.Plug(t, "vdb", volumeID[:20], n.disk)
 	dir, err := os.MkdirTemp("", "nodekills-") // t.TempDir gives names that are too long for a socket

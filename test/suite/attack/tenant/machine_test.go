@@ -36,7 +36,7 @@ type tenants struct {
 func newTenants(t *testing.T, bytes int64) *tenants {
 	t.Helper()
 	testenv.NeedRoot(t)
-	testenv.NeedTools(t, "mkfs.ext4", "e2fsprogs", "tune2fs", "e2fsprogs", "mkfs.xfs", "xfsprogs", "mkfs.btrfs", "btrfs-progs", "blkid", "util-linux", "fsck", "util-linux")
+	testenv.NeedTools(t, "mkfs.ext4", "e2fsprogs", "tune2fs", "e2fsprogs", "mkfs.xfs", "xfsprogs", "mkfs.btrfs", "btrfs-progs", "blkid", "util-linux", "fsck.ext4", "e2fsprogs")
 	m := testenv.NewMachine(t)
 	n := &tenants{Machine: m, disks: map[string]string{victim: testenv.Loop(t, bytes), attacker: testenv.Loop(t, bytes)}}
 	m.Plug(t, "vdb", victim[:20], n.disks[victim])
