@@ -18,7 +18,7 @@ import (
 // the volume is in use anywhere else, so that its disk is not detached under a mount. A mount in another mount namespace
 // counts too.
 func (h *Host) Unstage(ctx context.Context, id volume.ID, path string) error {
-	sync := func(path string) error { return h.sync(ctx, path) }
+	sync := func(path string) error { return h.sync(ctx, id, path) }
 	if err := h.unmount(path, sync); err != nil || disk.CheckID(id) != nil {
 		return err
 	}
@@ -76,16 +76,21 @@ func (h *Host) unmount(path string, before func(path string) error) error {
 // another mount namespace may have one that this one does not show. If the disk answers with errors, unmounting
 // continues, since a dead disk must be unstaged too. If it does not answer, sync waits until shortly before ctx ends,
 // and the mount stays. A mount with a call in progress cannot be unmounted.
-func (h *Host) sync(ctx context.Context, path string) error {
+func (h *Host) sync(ctx context.Context, id volume.ID, path string) error {
 	table, err := h.mounts.Table()
 	if err != nil {
 		return err
 	}
 	mounted, _ := table.At(path)
-	return h.writeOut(ctx, "the file system at "+path, h.nodeBelow(mounted), func() error {
+	node := h.nodeBelow(mounted)
+	err = h.writeOut(ctx, "the file system at "+path, node, func() error {
 		h.thawLast(path)
 		return h.kernel.sync(path)
 	})
+	if err != nil {
+		return err
+	}
+	return h.awaitWriters(ctx, id, node)
 }
 
 // writeOut runs sync for what is to be unmounted. It begins only if the disk answers a read and no earlier write is in progress there.
