@@ -24,7 +24,7 @@ func (h *Host) Unstage(ctx context.Context, id volume.ID, path string) error {
 	}
 	d, err := h.disks.FindCached(ctx, id) // a disk that does not answer now does not delay it
 	if d == nil || err != nil {
-		return nil // there is no disk that is surely the one of this volume
+		return h.checkOthers(id) // there is no disk that is surely the one of this volume
 	}
 	defer d.Close()
 	table, err := h.mounts.Table()
@@ -36,6 +36,26 @@ func (h *Host) Unstage(ctx context.Context, id volume.ID, path string) error {
 			"Unpublish it there, and unmount by hand what Kubernetes does not know", id, d.Path, firstPaths(paths))
 	}
 	return h.checkReleased(ctx, id, d)
+}
+
+// checkOthers returns Unavailable while a disk is in use here that may be the one of the volume: one that has not reported its serial since the driver
+// started, or that cannot be opened. Without a mount it may go.
+func (h *Host) checkOthers(id volume.ID) error {
+	disks, err := h.disks.MayBe(id)
+	if err != nil {
+		return err
+	}
+	table, err := h.mounts.Table()
+	if err != nil {
+		return err
+	}
+	for _, d := range disks {
+		if paths := table.PathsInUse(d.Number, d.Path); len(paths) > 0 {
+			return volume.Errorf(volume.Unavailable, "unstage volume %s: it is unmounted from the staging path, but disk %s (%s) may be its disk, and is in use at %s. "+
+				"The driver tries again when kubelet retries", id, d.Path, d.Serial, firstPaths(paths))
+		}
+	}
+	return nil
 }
 
 // firstPaths keeps a list of paths from filling a message.
