@@ -60,7 +60,7 @@ type process struct {
 	background *errgroup.Group // what runs beside the server, until the work context ends
 }
 
-// Run serves until ctx ends, and then waits for the RPCs in progress. It returns why the driver cannot start, the error of the listener, or nil
+// Run waits for an earlier process with the same socket, serves until ctx ends, and then waits for the RPCs in progress. It returns why the driver cannot start, the error of the listener, or nil
 // after a clean end. The cloud may be unreachable: then RPCs return an error until it answers.
 func Run(ctx context.Context, cfg config.Config, deps Dependencies) error {
 	deps = deps.withDefaults()
@@ -75,6 +75,14 @@ func Run(ctx context.Context, cfg config.Config, deps Dependencies) error {
 	defer func() { _ = p.tracing.Stop(ctx) }() // a collector that does not answer is no failure of the driver
 	if p.conf, err = readConfiguration(cfg, deps, p.log, telemetry.NewReload(p.registry)); err != nil {
 		return err
+	}
+
+	if deps.Listener == nil {
+		release, err := rpc.Own(ctx, cfg.Endpoint, p.log)
+		if err != nil {
+			return ended(err)
+		}
+		defer release() // after everything that outlives its RPC
 	}
 
 	// The clouds outlive ctx: RPCs in progress need them while the server drains.
@@ -135,18 +143,21 @@ func (p *process) clouds() []string {
 	return p.cfg.CloudNames
 }
 
-// listen opens the endpoint of the RPCs, and the one of the web pages, which is nil without --http-endpoint.
+// listen opens the endpoint of the web pages, which is nil without --http-endpoint, and then that of the RPCs. A driver whose port is taken ends, and
+// must leave the socket of the driver that has the port.
 func listen(cfg config.Config, deps Dependencies) (rpcs, web net.Listener, err error) {
 	rpcs, web = deps.Listener, deps.Web
-	if rpcs == nil {
-		if rpcs, err = rpc.Listen(cfg.Endpoint); err != nil {
-			return nil, nil, err
-		}
-	}
 	if web == nil && cfg.HTTPEndpoint != "" {
 		if web, err = net.Listen("tcp", cfg.HTTPEndpoint); err != nil {
-			_ = rpcs.Close()
 			return nil, nil, fmt.Errorf("cannot listen on --http-endpoint: %w", err)
+		}
+	}
+	if rpcs == nil {
+		if rpcs, err = rpc.Listen(cfg.Endpoint); err != nil {
+			if web != nil {
+				_ = web.Close()
+			}
+			return nil, nil, err
 		}
 	}
 	return rpcs, web, nil

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/driver/host/disk"
 	"github.com/cinder-csi/cinder-csi/driver/host/mount"
+	"github.com/cinder-csi/cinder-csi/driver/host/wait"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
@@ -32,6 +33,20 @@ func (h *Host) readDisk(ctx context.Context, node string) error {
 		return volume.Errorf(volume.Unavailable, "disk %s has completed no request since %s; its backend may be down", node, call.Started.Format(time.RFC3339))
 	}
 	return call.Value
+}
+
+// answers is nil if the disk answers a read, or fails one. A call that reads or writes a disk that does not answer may never end. what names the
+// operation in the error.
+func (h *Host) answers(ctx context.Context, what string, d *disk.Disk) error {
+	err := h.readDisk(ctx, d.Path)
+	switch {
+	case !volume.Is(err, volume.Unavailable):
+		return nil
+	case ctx.Err() != nil:
+		return wait.Ended(ctx, "%s: %v. The driver has written nothing to it", what, err)
+	}
+	return volume.Errorf(volume.Unavailable, "%s: %w. The driver has written nothing to it, and tries again when kubelet "+
+		"retries. Repair the backend (docs/how-to/troubleshoot.md, The storage does not answer)", what, err)
 }
 
 // nodeBelow is the device node of the disk that a mount is on; empty if there is none.

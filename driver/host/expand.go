@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 
+	"github.com/cinder-csi/cinder-csi/driver/host/disk"
 	"github.com/cinder-csi/cinder-csi/driver/host/mount"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
@@ -17,12 +18,23 @@ type ExpandSpec struct {
 	Block bool
 }
 
+// firstMount is the first writable mount of the whole file system, as a rule the one at the staging path. A program that grows the file system there
+// and waits keeps no pod's mount from being unmounted.
+func firstMount(table mount.Table, d *disk.Disk, mounted mount.Entry) mount.Entry {
+	for _, e := range table {
+		if e.On(d.Number) && e.Root == mounted.Root && !e.ReadOnly() {
+			return e
+		}
+	}
+	return mounted
+}
+
 // Expand waits until the disk of the volume has the requested size, grows the file system on it, and returns the size
 // of the disk.
 //
 // Errors, besides those of disk.Finder.Find: NotFound if nothing is mounted at Path, so that the file system of the
 // machine is never grown. Conflict if something else is. DeadlineExceeded if the disk does not grow. Failed if the file
-// system does not.
+// system does not. Unavailable if it takes no writes.
 func (h *Host) Expand(ctx context.Context, e ExpandSpec) (volume.Size, error) {
 	path, err := mount.ResolveVolume(e.Path)
 	if err != nil {
@@ -57,7 +69,7 @@ func (h *Host) Expand(ctx context.Context, e ExpandSpec) (volume.Size, error) {
 	if mounted.ReadOnly() {
 		return 0, volume.Errorf(volume.Conflict, "expand volume %s: it is mounted read-only at %s, so its file system cannot be grown", e.Volume, path)
 	}
-	if err := h.fs.Grow(ctx, d, mounted.FSType, path); err != nil {
+	if err := h.grow(ctx, e.Volume, firstMount(table, d, mounted), d); err != nil {
 		return 0, err
 	}
 	return size, nil

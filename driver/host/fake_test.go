@@ -93,6 +93,7 @@ func newFakeHost(t *testing.T) *fakeHost {
 	b.kernel.btrfsDevices = func(string) (uint64, error) { return 1, nil }
 	b.kernel.sync, b.kernel.inUse = func(string) error { return nil }, func(string) bool { return false }
 	b.kernel.read, b.kernel.syncDisk = func(string) error { return nil }, func(string) error { return nil }
+	b.kernel.write, b.kernel.lock = func(string) error { return nil }, func(string) (func(), error) { return func() {}, nil }
 	b.kernel.thaw = func(string) (bool, error) { return false, nil }
 	b.open = func(path string) (disk.Device, error) {
 		b.mu.Lock()
@@ -251,6 +252,9 @@ func (f *fakeMounter) write() {
 func (f *fakeMounter) add(m Entry) {
 	if m.Root == "" {
 		m.Root = "/"
+	}
+	if strings.HasPrefix(m.Path, f.host.Path()) {
+		_ = os.MkdirAll(m.Path, 0o750) // a mount point exists
 	}
 	f.table = append(f.table, m)
 	f.write()

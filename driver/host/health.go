@@ -95,18 +95,19 @@ func (h *Host) readHealth(ctx context.Context, id volume.ID) diskHealth {
 // fileSystemIssues are the issues of a file system that the kernel reports without asking it.
 func (h *Host) fileSystemIssues(d *disk.Disk, table mount.Table) (found []volume.HealthIssue) {
 	for _, e := range table {
-		if e.On(d.Number) && e.ReadOnlyAfterError() {
-			found = append(found, readOnly())
+		if e.On(d.Number) {
+			found = append(found, h.readOnlyIssue(e, d.Name)...)
 		}
 	}
 	return append(found, h.recordedErrors(d.Name)...)
 }
 
-func readOnly() volume.HealthIssue {
-	return volume.HealthIssue{
-		Severity: volume.Degraded, Reason: "FileSystemReadOnly",
-		Message: "the kernel made the file system read-only after an error; see the kernel log. Stop the pods that use it: the driver checks it when it is staged again",
+func (h *Host) readOnlyIssue(e mount.Entry, disk string) []volume.HealthIssue {
+	why := h.readOnlyByKernel(e, disk)
+	if why == "" {
+		return nil
 	}
+	return []volume.HealthIssue{{Severity: volume.Degraded, Reason: "FileSystemReadOnly", Message: why + ". " + stopPods}}
 }
 
 // recordedErrors is the issue of a file system on a disk, by the name of the disk in sysfs, in which ext4 recorded errors.

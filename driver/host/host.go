@@ -6,7 +6,7 @@
 // asks the cloud for more than the metadata of this server.
 //
 // The state of a volume is in the kernel: in sysfs, in the mount table and on the disk. In memory there are only
-//   - Calls in progress into a disk or file system that may not answer. Here they are stats, health, reads, syncs, holders and users.
+//   - Calls in progress into a disk or file system that may not answer. Here they are stats, health, reads, writes, grows, syncs, holders and users.
 //     In disk they are serials, rescans and the scan of SCSI hosts; in metadata, the search of the config drive. Each runs once for all
 //     callers. When the process restarts, the next caller starts it again, so at most one more thread blocks.
 //   - The last serial of each disk, in disk. When the process restarts, the driver reads them again. A disk that no
@@ -62,6 +62,8 @@ type Host struct {
 	stats    singleflight.Group[string, statsResult] // of the volumes at paths
 	health   singleflight.Group[volume.ID, diskHealth]
 	reads    singleflight.Group[string, error]    // of device nodes, whether their disks answer
+	writes   singleflight.Group[string, error]    // of device nodes, whether their file systems take a write
+	grows    singleflight.Group[volume.ID, error]
 	syncs    singleflight.Group[string, struct{}] // of device nodes, or of paths without one
 	holders  singleflight.Group[string, bool]     // whether a supported file system is on a device node
 	users    singleflight.Group[string, string]   // what describeUsers finds for a device node
@@ -70,10 +72,15 @@ type Host struct {
 	warnSELinux sync.Once // the warning about a kernel without SELinux
 }
 
+// growth is the growing of a file system in progress.
+type growth = singleflight.Call[error]
+
 // kernel are the calls into the kernel that tests replace.
 type kernel struct {
 	stat         func(path string) (Stats, error)
 	read         func(devicePath string) error
+	write        func(path string) error
+	lock         func(devicePath string) (unlock func(), err error)
 	sync         func(path string) error
 	syncDisk     func(devicePath string) error
 	thaw         func(path string) (bool, error)
@@ -100,7 +107,7 @@ func newHost(o Options, d disk.Options, m mount.Options) *Host {
 	m.ProcRoot, m.Mounter = o.ProcRoot, o.Mounter
 	h := &Host{
 		disks: disk.NewFinder(d), mounts: mount.New(m), log: o.Log,
-		kernel: kernel{stat: statPath, read: disk.ReadUncached, sync: fs.Sync, syncDisk: disk.Sync, thaw: thaw, inUse: disk.InUse, btrfsDevices: fs.BtrfsDevices},
+		kernel: kernel{stat: statPath, read: disk.ReadUncached, write: writeNothing, lock: lockNode, sync: fs.Sync, syncDisk: disk.Sync, thaw: thaw, inUse: disk.InUse, btrfsDevices: fs.BtrfsDevices},
 		proc:   cmp.Or(o.ProcRoot, "/proc"),
 	}
 	h.fs = fs.NewTools(fs.Options{

@@ -29,7 +29,7 @@ type PublishSpec struct {
 //
 // Errors: NotFound if the volume has no disk here. Conflict if nothing or another disk is staged, something else is
 // mounted at the target, or the volume has another target and allows only one. Incompatible if it is published there
-// with the other writability.
+// with the other writability. Unavailable if the file system takes no writes, or for a reader cannot be read.
 func (h *Host) Publish(ctx context.Context, p PublishSpec) error {
 	staging, err := mount.Resolve(p.Staging)
 	if err != nil {
@@ -57,6 +57,9 @@ func (h *Host) Publish(ctx context.Context, p PublishSpec) error {
 			p.Volume, staged, staging, d.Path, d.Number)
 	}
 	readOnly := p.ReadOnly || staged.ReadOnly()
+	if err := h.checkUsable(ctx, p, staged, d, readOnly); err != nil {
+		return err
+	}
 	if published, ok := table.At(target); ok {
 		if published.Device != staged.Device || published.Root != staged.Root {
 			return volume.Errorf(volume.Conflict, "publish volume %s: %s is mounted at %s; unpublish the path first", p.Volume, published, published.Path)
@@ -73,6 +76,19 @@ func (h *Host) Publish(ctx context.Context, p PublishSpec) error {
 		return err
 	}
 	return h.mounts.Bind(staging, target, readOnly)
+}
+
+// checkUsable returns an error if a pod could not use the staged file system: Unavailable, so that kubelet retries, and unstages it once no pod
+// needs it.
+func (h *Host) checkUsable(ctx context.Context, p PublishSpec, staged mount.Entry, d *disk.Disk, readOnly bool) error {
+	what := "publish volume " + string(p.Volume)
+	if !readOnly {
+		return h.takesWrites(ctx, what, staged, d)
+	}
+	if _, err := h.Stats(ctx, staged.Path); err != nil { // a reader is served for as long as the file system can be read
+		return volume.Errorf(volume.Unavailable, "%s: %w. %s", what, err, stopPods)
+	}
+	return nil
 }
 
 // checkSingleTarget returns Conflict if the access mode allows one target and there is another one.

@@ -12,7 +12,6 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/host/disk"
 	"github.com/cinder-csi/cinder-csi/driver/host/fs"
 	"github.com/cinder-csi/cinder-csi/driver/host/mount"
-	"github.com/cinder-csi/cinder-csi/driver/host/wait"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
@@ -70,29 +69,43 @@ func (h *Host) Stage(ctx context.Context, s StageSpec) (err error) {
 		return err
 	}
 	staged, isStaged := table.At(s.Path)
-	fsType := staged.FSType
 	if isStaged {
 		err = s.checkStaged(staged, d, readOnly)
 		if err == nil { // an earlier call may have been answered before its mount(8) had ended
 			err = h.checkContext(staged, s.Volume, options, "unstage the path first")
 		}
 	} else {
-		mounted := len(table.PathsOn(d.Number)) > 0
-		fsType, err = h.prepare(ctx, s, d, readOnly, mounted)
-		if err == nil {
-			err = h.mount(ctx, s.Volume, d, s.Path, fsType, options)
-		}
+		staged = mount.Entry{Path: s.Path}
+		staged.FSType, err = h.prepareAndMount(ctx, s, d, readOnly, options)
 	}
-	if err != nil {
+	switch {
+	case err != nil || readOnly:
 		return err
-	}
-	if s.FromSource && !readOnly { // also if it was staged already: an earlier call may have failed to grow it
-		if err := h.answers(ctx, s.Volume, d); err != nil {
-			return err
-		}
-		return h.fs.Grow(ctx, d, fsType, s.Path)
+	case s.FromSource: // also if it was staged already: an earlier call may have failed to grow it
+		return h.grow(ctx, s.Volume, staged, d)
+	case isStaged:
+		return h.takesWrites(ctx, "stage volume "+string(s.Volume), staged, d)
 	}
 	return nil
+}
+
+// prepareAndMount has the disk locked, so that no other process formats or checks it.
+func (h *Host) prepareAndMount(ctx context.Context, s StageSpec, d *disk.Disk, readOnly bool, options []string) (fsType string, err error) {
+	unlock, err := h.lock(ctx, s.Volume, d)
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	table, err := h.mounts.Table() // after the lock: the other process may have mounted it
+	if err != nil {
+		return "", err
+	}
+	mounted := len(table.PathsOn(d.Number)) > 0
+	fsType, err = h.prepare(ctx, s, d, readOnly, mounted)
+	if err != nil {
+		return "", err
+	}
+	return fsType, h.mount(ctx, s.Volume, d, s.Path, fsType, options)
 }
 
 // mayBeMounted reports whether anything is mounted at path, or that is unknown.
@@ -141,19 +154,6 @@ func (s StageSpec) checkStaged(staged mount.Entry, d *disk.Disk, readOnly bool) 
 	return nil
 }
 
-// answers is nil if the disk answers a read, or fails one. A call that reads or writes a disk that does not answer may never end.
-func (h *Host) answers(ctx context.Context, id volume.ID, d *disk.Disk) error {
-	err := h.readDisk(ctx, d.Path)
-	switch {
-	case !volume.Is(err, volume.Unavailable):
-		return nil
-	case ctx.Err() != nil:
-		return wait.Ended(ctx, "stage volume %s: %v. The driver has written nothing to it", id, err)
-	}
-	return volume.Errorf(volume.Unavailable, "stage volume %s: %w. The driver has written nothing to it, and tries again when kubelet "+
-		"retries. Repair the backend (docs/how-to/troubleshoot.md, The storage does not answer)", id, err)
-}
-
 // prepare makes sure that a mountable file system is on the disk, and returns its type. It decides by what fs.Probe found
 // whether the driver mounts the disk, formats it, or refuses it. mounted is true if the disk is mounted elsewhere.
 func (h *Host) prepare(ctx context.Context, s StageSpec, d *disk.Disk, readOnly, mounted bool) (string, error) {
@@ -163,7 +163,7 @@ func (h *Host) prepare(ctx context.Context, s StageSpec, d *disk.Disk, readOnly,
 	if !readOnly && d.ReadOnly() {
 		return refuse(volume.Conflict, "is write-protected and the request is writable; use the volume read-only, or attach it writable")
 	}
-	if err := h.answers(ctx, s.Volume, d); err != nil {
+	if err := h.answers(ctx, "stage volume "+string(s.Volume), d); err != nil {
 		return "", err
 	}
 	if err := d.Rescan(ctx); err != nil { // before the size or the file system is called wrong

@@ -6,6 +6,7 @@ import (
 	iofs "io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -73,12 +74,8 @@ func (h *Host) readStats(path string) (Stats, error) {
 		return Stats{}, volume.Errorf(volume.Unavailable, "read the usage of the volume at %s: %w", path, unreadable)
 	}
 	stats, err := h.kernel.stat(path)
-	if mounted.ReadOnlyAfterError() {
-		stats.Issues = append(stats.Issues, readOnly())
-	}
-	if node != "" {
-		stats.Issues = append(stats.Issues, h.recordedErrors(filepath.Base(node))...)
-	}
+	name := strings.TrimPrefix(filepath.Base(node), ".") // of no disk: none
+	stats.Issues = append(append(stats.Issues, h.readOnlyIssue(mounted, name)...), h.recordedErrors(name)...)
 	if unreadable != nil {
 		stats.Issues = append(stats.Issues, unreadableDisk(node, unreadable))
 	}

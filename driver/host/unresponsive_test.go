@@ -2,12 +2,17 @@ package host
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"golang.org/x/sys/unix"
+
+	"github.com/cinder-csi/cinder-csi/driver/host/disk"
 	"github.com/cinder-csi/cinder-csi/driver/host/hosttest"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
@@ -186,4 +191,44 @@ func TestAVolumeWithAnUnresponsiveDiskIsUnstaged(t *testing.T) {
 			t.Errorf("want no wait for the disk, took %s", took)
 		}
 	})
+}
+
+// A fresh driver knows no serial. While one does not come, its disk may be that of the volume: it must not be detached under a mount.
+func TestUnstageAfterARestartWaitsForTheSerialOfADiskInUse(t *testing.T) {
+	for name, silence := range map[string]func(b *fakeHost) (answer func()){
+		"no answer": func(b *fakeHost) func() { return b.watchReads().Block("vdb") },
+		"an error": func(b *fakeHost) func() {
+			b.readSerial = func(path string) ([]byte, error) {
+				if filepath.Base(path) == "serial" {
+					return nil, unix.ENOMEM
+				}
+				return os.ReadFile(path)
+			}
+			return func() { b.readSerial = os.ReadFile }
+		},
+		"a disk that cannot be opened": func(b *fakeHost) func() {
+			open := b.open
+			b.open = func(string) (disk.Device, error) { return nil, unix.EIO }
+			return func() { b.open = open }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newFakeHost(t)
+				b.plug(t, "vdb", serial, num(254, 16))
+				b.number("vdb", "7")
+				b.mounter.add(Entry{Device: num(254, 16), Path: "/elsewhere", FSType: "ext4", Source: "/dev/vdb", Options: []string{"rw"}})
+				answer := silence(b)
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				wantKind(t, b.Unstage(ctx, vol, b.kubelet("staging")), volume.Unavailable, "vdb", "/elsewhere")
+				answer()
+				synctest.Wait()
+				wantKind(t, b.Unstage(ctx, vol, b.kubelet("staging")), volume.Busy, "/elsewhere")
+				must(t, b.mounter.UnmountTop("/elsewhere"))
+				defer silence(b)()
+				must(t, b.Unstage(ctx, vol, b.kubelet("staging"))) // without a mount it may go
+			})
+		})
+	}
 }

@@ -18,13 +18,13 @@ import (
 // the volume is in use anywhere else, so that its disk is not detached under a mount. A mount in another mount namespace
 // counts too.
 func (h *Host) Unstage(ctx context.Context, id volume.ID, path string) error {
-	sync := func(path string) error { return h.sync(ctx, path) }
+	sync := func(path string) error { return h.sync(ctx, id, path) }
 	if err := h.unmount(path, sync); err != nil || disk.CheckID(id) != nil {
 		return err
 	}
 	d, err := h.disks.FindCached(ctx, id) // a disk that does not answer now does not delay it
 	if d == nil || err != nil {
-		return nil // there is no disk that is surely the one of this volume
+		return h.checkOthers(id) // there is no disk that is surely the one of this volume
 	}
 	defer d.Close()
 	table, err := h.mounts.Table()
@@ -36,6 +36,26 @@ func (h *Host) Unstage(ctx context.Context, id volume.ID, path string) error {
 			"Unpublish it there, and unmount by hand what Kubernetes does not know", id, d.Path, firstPaths(paths))
 	}
 	return h.checkReleased(ctx, id, d)
+}
+
+// checkOthers returns Unavailable while a disk is in use here that may be the one of the volume: one that has not reported its serial since the driver
+// started, or that cannot be opened. Without a mount it may go.
+func (h *Host) checkOthers(id volume.ID) error {
+	disks, err := h.disks.MayBe(id)
+	if err != nil {
+		return err
+	}
+	table, err := h.mounts.Table()
+	if err != nil {
+		return err
+	}
+	for _, d := range disks {
+		if paths := table.PathsInUse(d.Number, d.Path); len(paths) > 0 {
+			return volume.Errorf(volume.Unavailable, "unstage volume %s: it is unmounted from the staging path, but disk %s (%s) may be its disk, and is in use at %s. "+
+				"The driver tries again when kubelet retries", id, d.Path, d.Serial, firstPaths(paths))
+		}
+	}
+	return nil
 }
 
 // firstPaths keeps a list of paths from filling a message.
@@ -76,16 +96,21 @@ func (h *Host) unmount(path string, before func(path string) error) error {
 // another mount namespace may have one that this one does not show. If the disk answers with errors, unmounting
 // continues, since a dead disk must be unstaged too. If it does not answer, sync waits until shortly before ctx ends,
 // and the mount stays. A mount with a call in progress cannot be unmounted.
-func (h *Host) sync(ctx context.Context, path string) error {
+func (h *Host) sync(ctx context.Context, id volume.ID, path string) error {
 	table, err := h.mounts.Table()
 	if err != nil {
 		return err
 	}
 	mounted, _ := table.At(path)
-	return h.writeOut(ctx, "the file system at "+path, h.nodeBelow(mounted), func() error {
+	node := h.nodeBelow(mounted)
+	err = h.writeOut(ctx, "the file system at "+path, node, func() error {
 		h.thawLast(path)
 		return h.kernel.sync(path)
 	})
+	if err != nil {
+		return err
+	}
+	return h.awaitWriters(ctx, id, node)
 }
 
 // writeOut runs sync for what is to be unmounted. It begins only if the disk answers a read and no earlier write is in progress there.

@@ -1,12 +1,16 @@
 package rpc
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"net"
 	"os"
 	"strings"
+	"syscall"
+	"time"
 )
 
 // ParseEndpoint splits "unix://PATH" or "tcp://HOST:PORT" into the network and address for net.Listen. The scheme may have any case. As in
@@ -25,7 +29,49 @@ func ParseEndpoint(endpoint string) (network, address string, err error) {
 	return "", "", fmt.Errorf("endpoint %q: the scheme %q is neither unix nor tcp", endpoint, scheme)
 }
 
-// Listen opens an endpoint. It removes the socket of an earlier process, but no other file.
+// lockPoll is how often Own tries again while an earlier process has the endpoint.
+const lockPoll = 200 * time.Millisecond
+
+// Own waits until no other process has the endpoint, and keeps it until release is called or the process ends. Own it before Listen, and for as long
+// as anything of the process works: a pod that was deleted by force may still make a file system while its successor starts. The lock is on a file
+// beside the socket, which stays: removing it would give two processes two locks. A TCP endpoint has no lock but its port.
+//
+// Error: that of ctx if it ended first.
+func Own(ctx context.Context, endpoint string, log *slog.Logger) (release func(), err error) {
+	network, address, err := ParseEndpoint(endpoint)
+	if err != nil || network != "unix" {
+		return func() {}, err
+	}
+	file, err := os.OpenFile(address+".lock", os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("cannot open the lock of %s: %w", endpoint, err)
+	}
+	poll := time.NewTicker(lockPoll)
+	defer poll.Stop()
+	for waits := false; ; waits = true {
+		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil {
+			return func() { _ = file.Close() }, nil
+		}
+		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
+			_ = file.Close()
+			return nil, fmt.Errorf("cannot lock %s: %w", file.Name(), err)
+		}
+		if !waits {
+			log.Warn("another driver process has the socket; this one waits until it ends. If it does not end, two drivers are installed with one socket on this node",
+				"endpoint", endpoint, "lock", file.Name())
+		}
+		select {
+		case <-poll.C:
+		case <-ctx.Done():
+			_ = file.Close()
+			return nil, fmt.Errorf("another driver process has %s, which did not end in time: %w", endpoint, ctx.Err())
+		}
+	}
+}
+
+// Listen opens an endpoint that the process owns. It removes the socket of an earlier process, but no other file. The socket outlives the listener:
+// a successor may have replaced it by then.
 func Listen(endpoint string) (net.Listener, error) {
 	network, address, err := ParseEndpoint(endpoint)
 	if err != nil {
@@ -39,6 +85,9 @@ func Listen(endpoint string) (net.Listener, error) {
 	listener, err := net.Listen(network, address)
 	if err != nil {
 		return nil, fmt.Errorf("cannot listen on %s: %w", endpoint, err)
+	}
+	if socket, ok := listener.(*net.UnixListener); ok {
+		socket.SetUnlinkOnClose(false)
 	}
 	return listener, nil
 }

@@ -1,8 +1,15 @@
 package rpc
 
 import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -66,4 +73,99 @@ func TestAFileThatIsNotASocketStays(t *testing.T) {
 	if content, _ := os.ReadFile(path); string(content) != "precious" {
 		t.Error("it was removed")
 	}
+}
+
+func TestAnEndingDriverLeavesTheSocketOfItsSuccessor(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "csi.sock")
+	first, err := Listen("unix://" + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := Listen("unix://" + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer second.Close()
+	_ = first.Close() // what GracefulStop does
+	c, err := net.Dial("unix", path)
+	if err != nil {
+		t.Fatalf("want the second driver reachable after the first ended: %v", err)
+	}
+	_ = c.Close()
+}
+
+func TestADriverWaitsForTheProcessThatHasItsSocket(t *testing.T) {
+	t.Parallel()
+	endpoint := "unix://" + filepath.Join(t.TempDir(), "csi.sock")
+	var out bytes.Buffer
+	log := slog.New(slog.NewTextHandler(&out, nil))
+	release, err := Own(t.Context(), endpoint, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := Listen(endpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Own(ctx, endpoint, log); !errors.Is(err, context.Canceled) {
+		t.Errorf("want no second owner, got %v", err)
+	}
+	_ = first.Close() // it drains: the socket is closed, and operations go on
+	if _, err := Own(ctx, endpoint, log); !errors.Is(err, context.Canceled) {
+		t.Errorf("want no second owner while the first drains, got %v", err)
+	}
+	if n := strings.Count(out.String(), "another driver process has the socket"); n != 2 {
+		t.Errorf("want each wait logged once, got %s", out.String())
+	}
+	second := make(chan error, 1)
+	go func() {
+		again, err := Own(t.Context(), endpoint, slog.New(slog.DiscardHandler))
+		if err == nil {
+			again()
+		}
+		second <- err
+	}()
+	release()
+	if err := <-second; err != nil {
+		t.Errorf("want the second to own it once the first has ended, got %v", err)
+	}
+}
+
+// The lock ends with its process, however that ends.
+func TestAKilledDriverOwnsNothing(t *testing.T) {
+	t.Parallel()
+	if endpoint := os.Getenv("OWN_ENDPOINT"); endpoint != "" {
+		if _, err := Own(t.Context(), endpoint, slog.Default()); err != nil {
+			t.Fatal(err)
+		}
+		fmt.Println("owned")
+		select {}
+	}
+	endpoint := "unix://" + filepath.Join(t.TempDir(), "csi.sock")
+	other := exec.Command(os.Args[0], "-test.run=^TestAKilledDriverOwnsNothing$")
+	other.Env = append(os.Environ(), "OWN_ENDPOINT="+endpoint)
+	out, err := other.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "owned\n" {
+		t.Fatalf("the other process: %q, %v", line, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Own(ctx, endpoint, slog.New(slog.DiscardHandler)); err == nil {
+		t.Error("want it owned by the other process")
+	}
+	_ = other.Process.Kill()
+	_ = other.Wait()
+	release, err := Own(t.Context(), endpoint, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	release()
 }

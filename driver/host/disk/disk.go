@@ -123,7 +123,7 @@ type Disk struct {
 // not count here.
 //
 // Errors: Conflict if another disk is there now, DeadlineExceeded if the disk does not answer. Unavailable if it
-// is a SCSI disk that does not say which LUN it is.
+// does not say which one it is.
 func (d *Disk) Verify(ctx context.Context) error {
 	ctx, cancel := wait.BeforeDeadline(ctx)
 	defer cancel()
@@ -136,8 +136,8 @@ func (d *Disk) Verify(ctx context.Context) error {
 	}
 	number, sequence := f.Attribute(d.Name, "dev"), f.Attribute(d.Name, "diskseq")
 	here := f.FromHypervisor(d.Name) && number == d.Number.String() && sequence == d.sequence
-	if here && serial.Refused.NoAnswer && slices.Contains(serial.Values, d.Serial) {
-		return volume.Errorf(volume.Unavailable, "verify disk %s with serial %q: the disk does not say which LUN it is, so the driver does not use it now: %s",
+	if here && serial.Refused.NoAnswer && (len(serial.Values) == 0 || slices.Contains(serial.Values, d.Serial)) {
+		return volume.Errorf(volume.Unavailable, "verify disk %s with serial %q: the disk does not say which one it is, so the driver does not use it now: %s",
 			d.Path, d.Serial, serial.Refused.Reason)
 	}
 	if !here || !serial.has(d.Serial) {

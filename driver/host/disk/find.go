@@ -147,7 +147,7 @@ func (f *Finder) notFound(id volume.ID) error {
 	case some(func(_ string, s Serial) bool { return !s.Answers() }):
 		return unavailable("not every disk answers")
 	case some(func(_ string, s Serial) bool { return s.Refused.NoAnswer }):
-		return unavailable("a SCSI disk does not say which LUN it is")
+		return unavailable("a disk does not say which one it is")
 	case some(func(_ string, s Serial) bool { return s.Refused.Replaced }):
 		return unavailable("a disk in use was given to another volume; unmount what uses it")
 	case some(f.unopened(id)):
@@ -217,6 +217,29 @@ func (f *Finder) FindCached(ctx context.Context, id volume.ID) (*Disk, error) {
 		return nil, nil
 	}
 	return f.openDisk(id, found, serial)
+}
+
+// MayBe lists the disks that may be the one of a volume: those with its serial, and those of the hypervisor that have not said yet which they are. It
+// asks no disk.
+func (f *Finder) MayBe(id volume.ID) (disks []Place, err error) {
+	names, err := f.names()
+	for _, name := range names {
+		s := f.lastSerial(name)
+		_, matches := s.matchCopy(id)
+		unsaid := !s.Known || s.Refused.NoAnswer && len(s.Values) == 0
+		number, ok := parseNumber(f.Attribute(name, "dev"))
+		if ok && f.FromHypervisor(name) && (matches || unsaid) {
+			disks = append(disks, Place{Path: f.Node(name), Number: number, Serial: s})
+		}
+	}
+	return disks, err
+}
+
+// Place is where a disk is, without the disk open.
+type Place struct {
+	Path   string // of its device node
+	Number Number
+	Serial Serial
 }
 
 // lookUp finds a disk by cached serials, open but not verified. If no disk matches, it asks the SCSI disks whose serials are older than maxAge; if

@@ -167,7 +167,7 @@ func TestVerifyOfASCSIDiskWithoutAUsableAnswerIsUnavailable(t *testing.T) {
 	d, err := b.Find(t.Context(), vol)
 	must(t, err)
 	l.Silence(syscall.EBUSY)
-	wantKind(t, d.Verify(t.Context()), volume.Unavailable, "does not say which LUN it is", "device or resource busy")
+	wantKind(t, d.Verify(t.Context()), volume.Unavailable, "does not say which one it is", "device or resource busy")
 	l.Become(string(otherVol))
 	l.Silence(nil)
 	wantKind(t, d.Verify(t.Context()), volume.Conflict, "exchanged")

@@ -1,7 +1,10 @@
 package disk
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -35,6 +38,8 @@ type reported struct {
 	Serial
 	final bool      // valid for as long as the key is that of the disk
 	asked time.Time // when the disk itself answered; zero if the serial costs no request, so that it is read each time
+	// missed is why the last question gave no serial, although an earlier one did; empty if it gave one.
+	missed string
 }
 
 // serialRead is a question to a disk.
@@ -47,9 +52,17 @@ func (s *serialStore) last(disk key) Serial {
 }
 
 func (s *serialStore) lastSince(disk key, since time.Time) Serial {
-	serial := s.get(disk).Serial
+	serial := s.get(disk).lastKnown()
 	serial.Unresponsive = since
 	return serial
+}
+
+// lastKnown is the last serial of a disk. It does not count while the disk does not report it.
+func (r reported) lastKnown() Serial {
+	if r.missed != "" {
+		r.Refused = Refusal{Reason: r.missed, NoAnswer: true}
+	}
+	return r.Serial
 }
 
 // candidate returns the last serial, if a search may use it to find a disk. Verify asks that disk before it is used. aged is true
@@ -63,9 +76,7 @@ func (s *serialStore) candidate(disk key, maxAge time.Duration) (serial Serial, 
 // read asks the disk, unless a question to it is in progress. It returns that question; fresh is true for a new one.
 func (s *serialStore) read(disk key) (read *serialRead, fresh bool) {
 	return s.reads.Start(disk, func() Serial {
-		answer := s.ask(disk)
-		s.put(disk, answer)
-		return answer.Serial
+		return s.put(disk, s.ask(disk))
 	})
 }
 
@@ -89,17 +100,20 @@ func (s *serialStore) get(disk key) reported {
 	return s.serials[disk]
 }
 
-// put stores an answer. An empty one does not replace a final serial: virtio-blk also returns an empty one when the
-// request failed.
-func (s *serialStore) put(disk key, answer reported) {
+// put stores an answer and returns what the disk says by it. An empty answer does not replace a final serial: virtio-blk also returns an empty one
+// when the request failed (Linux, drivers/block/virtio_blk.c, serial_show). It is no answer then, since the disk of the key is the same.
+func (s *serialStore) put(disk key, answer reported) Serial {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.serials == nil {
 		s.serials = map[key]reported{}
 	}
-	if len(answer.Values) > 0 || !s.serials[disk].final {
-		s.serials[disk] = answer
+	if earlier := s.serials[disk]; earlier.final && len(answer.Values) == 0 {
+		earlier.missed = cmp.Or(answer.Refused.Reason, "the disk reported no serial this time")
+		answer = earlier
 	}
+	s.serials[disk] = answer
+	return answer.lastKnown()
 }
 
 // retain drops all other disks.
@@ -116,8 +130,8 @@ func (s *serialStore) retain(disks []key) {
 // lastSerial returns the last serial that a disk reported. It asks no disk.
 func (f *Finder) lastSerial(name string) Serial { return f.serials.last(f.key(name)) }
 
-// askSerial reads the serial of a disk. A missing or unreadable file holds no serial: QEMU's SCSI disks
-// answer EINVAL to a read of wwid. Only the answer of a virtio-blk disk is final. That of a SCSI disk changes when its
+// askSerial reads the serial of a disk. A missing file holds no serial, and an unreadable one only if the disk itself is not asked for it: QEMU's SCSI
+// disks answer EINVAL to a read of wwid. Only the answer of a virtio-blk disk is final. That of a SCSI disk changes when its
 // LUN is given to another volume. The other files cost nothing to read.
 func (f *Finder) askSerial(disk key) reported {
 	s := reported{Serial: Serial{Known: true}}
@@ -128,6 +142,9 @@ func (f *Finder) askSerial(disk key) reported {
 	for _, file := range serialFiles {
 		content, err := f.readFile(filepath.Join(f.sys, "block", disk.name, file.path))
 		if err != nil {
+			if file.request && !errors.Is(err, fs.ErrNotExist) {
+				s.Refused = Refusal{Reason: "its serial cannot be read: " + err.Error(), NoAnswer: true}
+			}
 			continue
 		}
 		value := file.parse(content)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -121,22 +122,76 @@ func TestACachedSerialIsNotReadAgainForOtherVolumes(t *testing.T) {
 	}
 }
 
-func TestAnEmptyAnswerDoesNotReplaceACachedSerial(t *testing.T) {
-	t.Parallel()
-	b := newFakeFinder(t)
-	b.plug(t, "vdb", serial, Number{254, 16})
-	b.number("vdb", "7")
-	_, err := b.Find(t.Context(), vol)
-	must(t, err)
-	b.Sysfs(t, "vdb", map[string]string{"serial": ""}) // as virtio-blk says when the request failed
-	_, err = b.Find(t.Context(), vol)
-	wantKind(t, err, volume.Conflict, serial)
-	if disks := list(t, b); len(disks) != 1 || !disks[0].Serial.IsVolume() {
-		t.Errorf("want it listed as a volume, got %+v", disks)
+// serialFailures are what a read of the serial of a virtio disk gives when the request to the disk fails (Linux, drivers/block/virtio_blk.c,
+// serial_show): nothing for EIO, and any other error as it is.
+var serialFailures = map[string]func(path string) ([]byte, error){
+	"EIO":    func(string) ([]byte, error) { return nil, nil },
+	"ENOMEM": func(path string) ([]byte, error) { return nil, &os.PathError{Op: "read", Path: path, Err: syscall.ENOMEM} },
+}
+
+// failSerial makes reads of the serial of a disk fail.
+func (b *fakeFinder) failSerial(name string, fail func(path string) ([]byte, error)) {
+	b.readFile = func(path string) ([]byte, error) {
+		if path == filepath.Join(b.Sys, "block", name, "serial") {
+			return fail(path)
+		}
+		return os.ReadFile(path)
 	}
-	b.Sysfs(t, "vdb", map[string]string{"serial": serial})
-	_, err = b.Find(t.Context(), vol)
-	must(t, err)
+}
+
+func TestADiskThatDoesNotSayItsSerialIsNotAnotherDisk(t *testing.T) {
+	t.Parallel()
+	for name, fail := range serialFailures {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newFakeFinder(t)
+			b.plug(t, "vdb", serial, Number{254, 16})
+			b.number("vdb", "7")
+			d, err := b.Find(t.Context(), vol)
+			must(t, err)
+			b.failSerial("vdb", fail)
+			wantKind(t, d.Verify(t.Context()), volume.Unavailable, serial)
+			_, err = b.Find(t.Context(), vol)
+			wantKind(t, err, volume.Unavailable, serial)
+			if cached, err := b.FindCached(t.Context(), vol); cached == nil || err != nil {
+				t.Errorf("want it found by its earlier serial, got %v, %v", cached, err)
+			}
+			if disks := list(t, b); len(disks) != 1 || !disks[0].Serial.IsVolume() {
+				t.Errorf("want it listed as a volume, got %+v", disks)
+			}
+			b.readFile = os.ReadFile
+			_, err = b.Find(t.Context(), vol)
+			must(t, err)
+		})
+	}
+}
+
+// An empty serial is that of a disk without one, such as the root disk of a server, so only an error says that there was no answer.
+func TestADiskWhoseSerialCannotBeReadMayBeThatOfAnyVolume(t *testing.T) {
+	t.Parallel()
+	for _, sequence := range []string{"7", ""} {
+		b := newFakeFinder(t)
+		b.plug(t, "vdb", serial, Number{254, 16})
+		if sequence != "" {
+			b.number("vdb", sequence)
+		}
+		b.failSerial("vdb", serialFailures["ENOMEM"])
+		_, err := b.Find(t.Context(), vol)
+		wantKind(t, err, volume.Unavailable, "cannot allocate memory")
+		if disks, err := b.MayBe(otherVol); err != nil || len(disks) != 1 || disks[0].Number != (Number{254, 16}) {
+			t.Errorf("want it among the disks that may be any volume's, got %+v, %v", disks, err)
+		}
+		b.readFile = os.ReadFile
+		d, err := b.Find(t.Context(), vol)
+		must(t, err)
+		if disks, err := b.MayBe(otherVol); err != nil || len(disks) != 0 {
+			t.Errorf("want it known now, got %+v, %v", disks, err)
+		}
+		if sequence == "" {
+			b.failSerial("vdb", serialFailures["ENOMEM"])
+			wantKind(t, d.Verify(t.Context()), volume.Unavailable, "cannot allocate memory")
+		}
+	}
 }
 
 func TestADiskThatIsBeingReadIsNotUnresponsiveYet(t *testing.T) {

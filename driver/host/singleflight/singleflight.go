@@ -45,14 +45,23 @@ func (g *Group[K, V]) Start(key K, fn func() V) (call *Call[V], fresh bool) {
 	return call, true
 }
 
+// Running returns the call for the key that is in progress.
+func (g *Group[K, V]) Running(key K) (*Call[V], bool) {
+	call, ok := g.calls.Load(key)
+	if !ok {
+		return nil, false
+	}
+	return call.(*Call[V]), true
+}
+
 // Unresponsive returns since when a call for the key has been in progress. It returns false if there is none, or no
 // caller has given up on it yet.
 func (g *Group[K, V]) Unresponsive(key K) (since time.Time, ok bool) {
-	call, ok := g.calls.Load(key)
-	if !ok || !call.(*Call[V]).abandoned.Load() {
+	call, ok := g.Running(key)
+	if !ok || !call.abandoned.Load() {
 		return time.Time{}, false
 	}
-	return call.(*Call[V]).Started, true
+	return call.Started, true
 }
 
 // Wait reports whether the call returned before ctx ended. A false result marks the call as unresponsive.

@@ -1,0 +1,62 @@
+package host
+
+import (
+	"context"
+	"time"
+
+	"github.com/cinder-csi/cinder-csi/driver/host/disk"
+	"github.com/cinder-csi/cinder-csi/driver/host/mount"
+	"github.com/cinder-csi/cinder-csi/driver/host/wait"
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+)
+
+// grow makes the file system that is mounted as e as large as its disk.
+//
+// A program that grows a frozen file system waits in the kernel, and no signal ends it. So grow first tries whether a write goes through. The program
+// runs beside the caller, once for each volume: if it waits all the same, grow returns before the deadline, and the caller may unlock the volume.
+// NodeUnstageVolume then thaws the file system.
+func (h *Host) grow(ctx context.Context, id volume.ID, e mount.Entry, d *disk.Disk) error {
+	ctx, cancel := wait.BeforeDeadline(ctx)
+	defer cancel()
+	what := "grow the file system of volume " + string(id)
+	if err := h.takesWrites(ctx, what, e, d); err != nil {
+		return err
+	}
+	for fresh := false; !fresh; { // one that began earlier may have grown it to an earlier size of the disk
+		var call *growth
+		call, fresh = h.grows.Start(id, func() error { return h.runGrow(ctx, id, e) })
+		if !call.Wait(ctx) {
+			return h.waitsForWrite(ctx, what, e.Path, d, call.Started)
+		}
+		if fresh {
+			return call.Value
+		}
+	}
+	return nil
+}
+
+// runGrow outlives its caller, so it opens the disk itself.
+func (h *Host) runGrow(ctx context.Context, id volume.ID, e mount.Entry) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout) // for the serial; the program itself has no limit
+	defer cancel()
+	d, err := h.disks.Find(ctx, id)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return h.fs.Grow(ctx, d, e.FSType, e.Path)
+}
+
+// awaitWriters waits for what the driver itself still writes to the file system of a volume that is to be unmounted: a growth, and the write that
+// takesWrites tried. They hold the mount. Once the file system is thawed they end by themselves.
+func (h *Host) awaitWriters(ctx context.Context, id volume.ID, node string) error {
+	ctx, cancel := wait.BeforeDeadline(ctx)
+	defer cancel()
+	if write, running := h.writes.Running(node); running && !write.Wait(ctx) {
+		return wait.Ended(ctx, "unmount volume %s: a write of the driver has waited since %s", id, write.Started.Format(time.RFC3339))
+	}
+	if call, running := h.grows.Running(id); running && !call.Wait(ctx) {
+		return wait.Ended(ctx, "unmount volume %s: the driver has been growing its file system since %s", id, call.Started.Format(time.RFC3339))
+	}
+	return nil
+}
