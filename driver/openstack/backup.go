@@ -27,12 +27,14 @@ type wireBackup struct {
 	FailReason string            `json:"fail_reason"`
 	Zone       string            `json:"availability_zone"`
 	Objects    int               `json:"object_count"`
+	// In Ceph, too, each backup but a full one has a parent.
+	Incremental bool `json:"is_incremental"`
 }
 
 func (w wireBackup) snapshot() volume.Snapshot {
 	b := volume.Snapshot{
 		ID: volume.SnapshotID(w.ID), Name: w.Name, Volume: volume.ID(w.Volume), Status: volume.Status(w.Status), Size: gib(w.Size), Metadata: w.Metadata,
-		Backup: true, Reason: w.FailReason, From: volume.SnapshotID(w.Snapshot), Zone: w.Zone, Objects: w.Objects,
+		Backup: true, Reason: w.FailReason, From: volume.SnapshotID(w.Snapshot), Zone: w.Zone, Objects: w.Objects, Incremental: w.Incremental,
 	}
 	b.CreatedAt, _ = time.Parse("2006-01-02T15:04:05", w.CreatedAt) // as for volumes
 	b.DataAt, _ = time.Parse("2006-01-02T15:04:05", w.DataAt)

@@ -82,7 +82,7 @@ type source struct {
 	size   volume.Size
 	zone   string // empty where the zone is unknown or does not matter
 	backup bool
-	inCeph bool // a backup that the driver restores into an empty volume
+	inCeph bool // a backup that may be in Ceph, so the driver restores it into an empty volume: that is right in every store
 }
 
 // readSource reads the source of a spec. Busy while the source is changing, Conflict while nothing can be created from it.
@@ -111,7 +111,7 @@ func (s *Service) readSource(ctx context.Context, spec CreateSpec) (source, erro
 	if err != nil {
 		return source{}, volume.WithOp(err, "create")
 	}
-	from := source{name: "snapshot " + string(snapshot.ID), size: snapshot.Size, backup: snapshot.Backup, inCeph: snapshot.InCeph()}
+	from := source{name: "snapshot " + string(snapshot.ID), size: snapshot.Size, backup: snapshot.Backup, inCeph: snapshot.MayBeInCeph()}
 	if snapshot.Backup {
 		from.name = "backup " + string(snapshot.ID)
 	}

@@ -7,9 +7,7 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/driver/idempotent"
-	"github.com/cinder-csi/cinder-csi/driver/observe"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
-	"github.com/cinder-csi/cinder-csi/internal/paging"
 )
 
 // BackupSpec describes what a backup has besides the fields of a Spec (Cinder API reference, "Create a backup").
@@ -191,19 +189,14 @@ func (s *Service) latestBackup(ctx context.Context, id volume.ID, end time.Time)
 		}
 		return time.Time{} // Cinder compares later data as the oldest
 	}
+	all, err := s.backupsOf(ctx, id)
 	var latest volume.Snapshot
-	err := paging.Walk(paging.MaxItems, func(marker string) ([]volume.Snapshot, bool, error) {
-		page, err := s.cloud.Backups(ctx, volume.SnapshotPage{Volume: id, Marker: volume.SnapshotID(marker)})
-		return page, true, err
-	}, func(b volume.Snapshot) string { return string(b.ID) }, func(page []volume.Snapshot) bool {
-		for _, b := range page {
-			if latest.ID == "" || dataBefore(latest).Before(dataBefore(b)) {
-				latest = b
-			}
+	for _, b := range all {
+		if latest.ID == "" || dataBefore(latest).Before(dataBefore(b)) {
+			latest = b
 		}
-		return true
-	})
-	return latest, observe.EndlessList(err, "the backups of volume "+string(id))
+	}
+	return latest, err
 }
 
 // backingUp is the status of a snapshot while Cinder creates a backup of it.

@@ -12,7 +12,10 @@ import (
 
 // refuseTruncated deletes an available backup that may lack data, and returns the refusal.
 func (s *Service) refuseTruncated(ctx context.Context, b volume.Snapshot) error {
-	if !b.InCeph() {
+	switch is, err := s.isInCeph(ctx, b); {
+	case err != nil:
+		return volume.AfterWrite(err)
+	case !is:
 		return nil
 	}
 	s.cephBackups.Store(true)
@@ -26,6 +29,22 @@ func (s *Service) refuseTruncated(ctx context.Context, b volume.Snapshot) error 
 		}
 	}
 	return refusal
+}
+
+// isInCeph reports whether an available backup is in Ceph.
+func (s *Service) isInCeph(ctx context.Context, b volume.Snapshot) (bool, error) {
+	if !b.Incremental || !b.MayBeInCeph() {
+		return b.InCeph(), nil
+	}
+	all, err := s.backupsOf(ctx, b.Volume)
+	if err != nil {
+		return false, err
+	}
+	is, known := all.inCeph(b)
+	if !known {
+		return false, volume.Errorf(volume.Busy, "Cinder does not show the full backup that the incremental backup %s rests on, so the driver cannot find out whether it is in Ceph; a retry looks again", b.ID).Op("snapshot")
+	}
+	return is, nil
 }
 
 // checkNotTruncated refuses a backup of an encrypted volume if this service has seen that the backups are in Ceph.

@@ -84,3 +84,39 @@ func TestABackupOfAnotherProgramIsRefusedAndStays(t *testing.T) {
 		}
 	})
 }
+
+// Nothing has changed since the full backup, so the incremental one has no object in any store. The full one says which store that is.
+func TestAnIncrementalBackupOfAnEncryptedVolumeIsJudgedByItsFullOne(t *testing.T) {
+	for name, test := range map[string]struct {
+		full    *volume.Snapshot
+		kind    volume.Kind // of the refusal
+		refused bool
+		left    int
+	}{
+		"in Ceph":                     {&volume.Snapshot{}, volume.Conflict, true, 1},
+		"in another store":            {&volume.Snapshot{Objects: 21}, 0, false, 2},
+		"that the list does not show": {nil, volume.Busy, true, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				source := cloudtest.SourceVolume
+				source.Type = "encrypted"
+				made := ownBackup(2, volume.Available)
+				made.Incremental, made.Objects, made.From = true, 0, cloudtest.SnapshotID(9)
+				c := cloudtest.NewWith(t, func(config *openstacksim.Config) { withEncryptedType(config); config.CephBackups = false }, source).WithBackups(made)
+				if f := test.full; f != nil {
+					f.ID, f.Name, f.Volume, f.Size, f.Status, f.From = cloudtest.SnapshotID(4), "full", source.ID, source.Size, volume.Available, cloudtest.SnapshotID(8)
+					c.WithBackups(*f)
+				}
+				s := snapshots(c)
+				_, err := s.Create(cloudtest.Within(t, 60), backupSpec())
+				if got := volume.KindOf(err); err != nil != test.refused || err != nil && got != test.kind {
+					t.Errorf("%v, %v", got, err)
+				}
+				if len(c.Objects(true)) != test.left || s.cephBackups.Load() != (test.kind == volume.Conflict) {
+					t.Errorf("left %v after %v", c.Objects(true), c.Calls)
+				}
+			})
+		})
+	}
+}

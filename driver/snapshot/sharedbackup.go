@@ -11,33 +11,68 @@ import (
 // Cinder's backup driver for Ceph keeps the data of each backup of a snapshot in an image whose name has the volume alone. That is so from
 // Victoria to Debian sid (cinder/backup/drivers/ceph.py), and it was seen on Epoxy. A second such backup of the volume fails. The delete of the
 // failed one deletes the image, and then nobody can restore the first, which Cinder still shows as available. A user knows such a store by a
-// backup without objects, because the other stores count at least one object.
+// full backup without objects.
 
-// sharesData reports whether a failed backup of a snapshot has the data of b.
-func sharesData(b volume.Snapshot) bool { return b.Alive() && b.From != "" && b.InCeph() }
+// backups are the backups of one volume.
+type backups []volume.Snapshot
 
-// sharing returns a backup of the volume whose data another backup of a snapshot would share; the zero Snapshot if there is none.
-func (s *Service) sharing(ctx context.Context, id volume.ID, except volume.SnapshotID) (volume.Snapshot, error) {
-	var found volume.Snapshot
-	err := paging.Walk(paging.MaxItems, func(marker string) ([]volume.Snapshot, bool, error) {
+func (s *Service) backupsOf(ctx context.Context, id volume.ID) (all backups, err error) {
+	err = paging.Walk(paging.MaxItems, func(marker string) ([]volume.Snapshot, bool, error) {
 		page, err := s.cloud.Backups(ctx, volume.SnapshotPage{Volume: id, Marker: volume.SnapshotID(marker)})
 		return page, true, err
 	}, func(b volume.Snapshot) string { return string(b.ID) }, func(page []volume.Snapshot) bool {
-		for _, b := range page {
-			if b.ID != except && sharesData(b) && (found.ID == "" || b.Ready()) {
-				found = b
-			}
-		}
+		all = append(all, page...)
 		return true
 	})
-	return found, observe.EndlessList(err, "the backups of volume "+string(id))
+	return all, observe.EndlessList(err, "the backups of volume "+string(id))
+}
+
+// full returns the full backup that b rests on; the zero Snapshot if there is none. Cinder bases an incremental backup on the one with the latest
+// data before, so that is the latest full one before.
+func (all backups) full(b volume.Snapshot) (full volume.Snapshot) {
+	for _, f := range all {
+		if !f.Incremental && f.Ready() && !f.DataAt.After(b.DataAt) && (full.ID == "" || f.DataAt.After(full.DataAt)) {
+			full = f
+		}
+	}
+	return full
+}
+
+// inCeph reports whether b is in Ceph; known is false if nothing proves it. That of a backup that Cinder is creating shows later, but an
+// incremental one is in the store of its full one.
+func (all backups) inCeph(b volume.Snapshot) (is, known bool) {
+	if b.Incremental && b.MayBeInCeph() {
+		if b = all.full(b); b.ID == "" {
+			return false, false
+		}
+	}
+	return b.InCeph(), b.Ready() || !b.MayBeInCeph()
+}
+
+// sharing returns a backup of the volume whose data another backup of a snapshot would share; the zero Snapshot if there is none. It prefers one
+// that proves to be in Ceph, and then proven is true.
+func (s *Service) sharing(ctx context.Context, id volume.ID, except volume.SnapshotID) (found volume.Snapshot, proven bool, err error) {
+	all, err := s.backupsOf(ctx, id)
+	if err != nil {
+		return volume.Snapshot{}, false, err
+	}
+	for _, b := range all {
+		switch is, known := all.inCeph(b); {
+		case b.ID == except || !b.Alive() || b.From == "":
+		case is && b.Ready():
+			found, proven = b, true
+		case (is || !known) && found.ID == "":
+			found = b
+		}
+	}
+	return found, proven, nil
 }
 
 // checkStoreTakesAnother refuses a backup that would fail and that nobody could delete without harm. A backup that Cinder is creating has no
 // objects yet in any store, so it decides nothing.
 func (s *Service) checkStoreTakesAnother(ctx context.Context, spec Spec) error {
-	other, err := s.sharing(ctx, spec.Volume, "")
-	if err != nil || !other.Ready() {
+	other, proven, err := s.sharing(ctx, spec.Volume, "")
+	if err != nil || !proven {
 		return err
 	}
 	return s.refuseBackup(ctx, spec, volume.Errorf(volume.Conflict, "volume %s already has backup %s, and the backup store of this cloud (Ceph) keeps one backup of a snapshot for each volume. "+
@@ -55,11 +90,11 @@ func (s *Service) refuseBackup(ctx context.Context, spec Spec, refusal error) er
 // sendDeleteBackup deletes b, unless that would delete the data of another backup.
 func (s *Service) sendDeleteBackup(ctx context.Context, b volume.Snapshot) error {
 	if b.Status == volume.ErrorStatus && b.From != "" {
-		other, err := s.sharing(ctx, b.Volume, b.ID)
+		other, proven, err := s.sharing(ctx, b.Volume, b.ID)
 		switch {
 		case err != nil:
 			return err
-		case other.Ready():
+		case proven:
 			return volume.Errorf(volume.Conflict, "backup %s failed, and its delete could destroy the data of backup %s of the same volume, as Cinder does with Ceph. "+
 				"The driver leaves it in place. Delete backup %s first, if you do not need it", b.ID, other.ID, other.ID).Op("delete")
 		case other.ID != "":

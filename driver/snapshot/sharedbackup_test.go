@@ -1,14 +1,20 @@
 package snapshot
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
 	"github.com/cinder-csi/cinder-csi/test/kit/cloudtest"
 )
+
+func changesOnly(status volume.Status) volume.Snapshot {
+	return volume.Snapshot{Status: status, From: cloudtest.SnapshotID(8), Incremental: true}
+}
 
 func inCeph(config *openstacksim.Config) { config.CephBackups = true }
 
@@ -43,13 +49,24 @@ func TestASecondBackupInCephIsRefusedBeforeAnythingIsMade(t *testing.T) {
 func TestTheDeleteOfAFailedBackupNeverDeletesTheDataOfAnother(t *testing.T) {
 	for name, test := range map[string]struct {
 		other volume.Snapshot
-		kind  volume.Kind // of the refusal; 0 if the driver deletes the failed one
+		full  *volume.Snapshot // that an incremental one rests on
+		kind  volume.Kind      // of the refusal; 0 if the driver deletes the failed one
 	}{
-		"in Ceph":                        {volume.Snapshot{Status: volume.Available, From: cloudtest.SnapshotID(8)}, volume.Conflict},
-		"that is being made":             {volume.Snapshot{Status: volume.Creating, From: cloudtest.SnapshotID(8)}, volume.Busy},
-		"that failed too":                {volume.Snapshot{Status: volume.ErrorStatus, From: cloudtest.SnapshotID(8)}, 0},
-		"of the volume, not a snapshot":  {volume.Snapshot{Status: volume.Available}, 0},
-		"in a store that counts objects": {volume.Snapshot{Status: volume.Available, From: cloudtest.SnapshotID(8), Objects: 21}, 0},
+		"in Ceph":                        {volume.Snapshot{Status: volume.Available, From: cloudtest.SnapshotID(8)}, nil, volume.Conflict},
+		"that is being made":             {volume.Snapshot{Status: volume.Creating, From: cloudtest.SnapshotID(8)}, nil, volume.Busy},
+		"that failed too":                {volume.Snapshot{Status: volume.ErrorStatus, From: cloudtest.SnapshotID(8)}, nil, 0},
+		"of the volume, not a snapshot":  {volume.Snapshot{Status: volume.Available}, nil, 0},
+		"in a store that counts objects": {volume.Snapshot{Status: volume.Available, From: cloudtest.SnapshotID(8), Objects: 21}, nil, 0},
+
+		// An incremental one has no objects in any store, if nothing has changed.
+		"incremental, of a full one in Ceph":                {changesOnly(volume.Available), &volume.Snapshot{}, volume.Conflict},
+		"incremental, of a full one in another store":       {changesOnly(volume.Available), &volume.Snapshot{Objects: 21}, 0},
+		"incremental, of none that the list shows":          {changesOnly(volume.Available), nil, volume.Busy},
+		"incremental and being made, in Ceph":               {changesOnly(volume.Creating), &volume.Snapshot{}, volume.Busy},
+		"incremental and being made, in another store":      {changesOnly(volume.Creating), &volume.Snapshot{Objects: 21}, 0},
+		"incremental with changes":                          {volume.Snapshot{Status: volume.Available, From: cloudtest.SnapshotID(8), Incremental: true, Objects: 2}, nil, 0},
+		"incremental, of a full one that was made after it": {changesOnly(volume.Available), &volume.Snapshot{DataAt: time.Now().Add(time.Hour)}, volume.Busy},
+		"incremental, of a full one that failed":            {changesOnly(volume.Available), &volume.Snapshot{Status: volume.ErrorStatus}, volume.Busy},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -58,6 +75,13 @@ func TestTheDeleteOfAFailedBackupNeverDeletesTheDataOfAnother(t *testing.T) {
 				other := test.other
 				other.ID, other.Name, other.Volume, other.Size, other.Backup = cloudtest.SnapshotID(3), "another", failed.Volume, failed.Size, true
 				c := cloudtest.New(t, cloudtest.SourceVolume).WithBackups(failed, other)
+				if f := test.full; f != nil {
+					f.ID, f.Name, f.Volume, f.Size, f.Backup = cloudtest.SnapshotID(4), "full", failed.Volume, failed.Size, true
+					if f.Status == "" {
+						f.Status = volume.Available
+					}
+					c.WithBackups(*f)
+				}
 				for what, call := range map[string]func() error{
 					"create": func() error { _, err := snapshots(c).Create(cloudtest.Within(t, 60), backupSpec()); return err },
 					"delete": func() error { return snapshots(c).Delete(cloudtest.Within(t, 60), failed.ID) },
@@ -72,6 +96,65 @@ func TestTheDeleteOfAFailedBackupNeverDeletesTheDataOfAnother(t *testing.T) {
 				}
 				if deleted := c.Count("DeleteBackup") > 0; deleted != (test.kind == 0) {
 					t.Errorf("deleted: %v, after %v", deleted, c.Calls)
+				}
+			})
+		})
+	}
+}
+
+// On most days nothing changes, so an incremental backup has no objects in a chunked store. That is no sign of Ceph. In Ceph the user deletes one a day.
+func TestAYearOfDailyIncrementalBackups(t *testing.T) {
+	days := 365
+	if testing.Short() {
+		days = 45
+	}
+	for name, test := range map[string]struct{ ceph, encrypted bool }{
+		"in a chunked store":                        {false, false},
+		"of an encrypted volume in a chunked store": {false, true},
+		"in Ceph": {true, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				source := cloudtest.SourceVolume
+				if test.encrypted {
+					source.Type = "encrypted"
+				}
+				c := cloudtest.NewWith(t, func(config *openstacksim.Config) {
+					withEncryptedType(config)
+					config.CephBackups = test.ceph
+					for i := range config.Projects {
+						config.Projects[i].Quota = map[string]int{"backups": -1, "backup_gigabytes": -1}
+					}
+				}, source)
+				s, last := snapshots(c), volume.SnapshotID("")
+				named := func(name string) Spec {
+					spec := backupSpec()
+					spec.Name, spec.Backup.Incremental = name, true
+					return spec
+				}
+				for day := range days {
+					if day%30 == 7 {
+						c.Sim.WriteVolume(string(source.ID), day)
+					}
+					if test.ceph && last != "" {
+						_, err := retried(t, s, named("early"))
+						if cloudtest.WantKind(t, err, volume.Conflict, false); !strings.Contains(err.Error(), string(last)) {
+							t.Fatal(err)
+						}
+						if err := s.Delete(cloudtest.Within(t, 60), last); err != nil {
+							t.Fatal(err)
+						}
+					}
+					b, err := retried(t, s, named(fmt.Sprint("backup-", day)))
+					if err != nil {
+						t.Fatalf("day %d: %v", day, err)
+					}
+					last = b.ID
+					time.Sleep(24 * time.Hour)
+				}
+				want := map[bool]int{false: days, true: 1}[test.ceph]
+				if n := len(c.Objects(true)); n != want || len(c.Objects(false)) != 0 || c.Count("CreateBackup") != days {
+					t.Errorf("want %d backups, got %d, and %d snapshots", want, n, len(c.Objects(false)))
 				}
 			})
 		})

@@ -25,8 +25,12 @@ type Snapshot struct {
 	Reason    string     // why Cinder gave up on a backup; for a snapshot, SnapshotFailure reads it
 	From      SnapshotID // the snapshot that a backup was created from, if any
 	Zone      string     // of a backup: the zone where Cinder looks for its cinder-backup; empty where Cinder does not say, as up to Zed
-	Objects   int        // of a backup: how many objects of its store have its data; 0 until it is available, and always with Ceph
-	DataAt    time.Time  // when the volume had the data that a backup holds
+	// Objects is how many objects of its store have the data of a backup. It is 0 until the backup is available, and always in Ceph. For an
+	// Incremental backup it is also 0 in every other store, if nothing has changed since the backup before (_finalize_backup in
+	// cinder/backup/chunkeddriver.py).
+	Objects     int
+	Incremental bool      // of a backup: it has only what changed since another one
+	DataAt      time.Time // when the volume had the data that a backup holds
 }
 
 // NoSnapshot is the error of an ID that neither a snapshot nor a backup has.
@@ -35,8 +39,12 @@ func NoSnapshot(id SnapshotID) *Error { return Errorf(NotFound, "snapshot %q doe
 // Ready reports whether Cinder creates volumes from p now.
 func (p Snapshot) Ready() bool { return p.Status.SnapshotMeaning().Source == Proceed }
 
-// InCeph reports whether an available backup is in Ceph. Every other store of Cinder counts at least one object.
-func (p Snapshot) InCeph() bool { return p.Backup && p.Objects == 0 }
+// InCeph reports whether p is a backup that proves to be in Ceph: a full one with all its data and no object. Every other store of Cinder counts
+// at least one object of a full backup.
+func (p Snapshot) InCeph() bool { return p.MayBeInCeph() && !p.Incremental && p.Ready() }
+
+// MayBeInCeph reports whether p is a backup that does not prove to be in another store than Ceph.
+func (p Snapshot) MayBeInCeph() bool { return p.Backup && p.Objects == 0 }
 
 // Alive reports whether p is created or being created: Cinder has neither given up on it nor begun to delete it.
 func (p Snapshot) Alive() bool {

@@ -26,7 +26,8 @@ type backup struct {
 	objects           int
 	lost              bool // a delete of another backup has deleted the data
 	created, updated  time.Time
-	data              time.Time // time of the data
+	data              time.Time // time of the data, in whole seconds
+	read              time.Time // the same, exactly
 	clock             clock
 }
 
@@ -104,7 +105,7 @@ func (s *Sim) createBackup(c *call) reply {
 	}
 	b := &backup{
 		id: s.newID(), project: v.project, user: c.token.user.ID, name: optional(body["name"]), description: optional(body["description"]), status: "creating",
-		volume: v.id, size: v.size, labels: labels, metadata: maps.Clone(v.metadata), data: now(), clock: s.hostClock(),
+		volume: v.id, size: v.size, labels: labels, metadata: maps.Clone(v.metadata), data: now(), read: time.Now(), clock: s.hostClock(),
 	}
 	b.created = b.clock.now()
 	if s.afterZed() {
@@ -179,7 +180,7 @@ func (s *Sim) backupSource(c *call, b *backup, v *volume, id string, forced bool
 	case p.status != "available":
 		return nil, ptr(fault(http.StatusBadRequest, "Invalid snapshot: Snapshot to be backed up must be available, but the current status is \""+p.status+"\"."))
 	}
-	b.snapshot, b.data = p.id, p.created.Truncate(time.Second)
+	b.snapshot, b.data, b.read = p.id, p.created.Truncate(time.Second), p.taken
 	return p, nil
 }
 
@@ -266,9 +267,37 @@ func (s *Sim) makeBackup(c *call, b *backup, v *volume, p *snapshot) {
 			s.storeInCeph(b)
 			return
 		}
-		b.container, b.objects = b.id, 21*b.size // objects of 50 MiB, as in the file store
+		b.container, b.objects = b.id, s.objectsOf(b)
 		b.turn("available", "")
 	})
+}
+
+// objectsOf is how many objects of 50 MiB the file store of the bed keeps for a backup: all of the volume, or each extent that has changed since the
+// base (_backup_chunk and _finalize_backup in backup/chunkeddriver.py). That is none for a volume that nobody wrote to.
+func (s *Sim) objectsOf(b *backup) (n int) {
+	base := s.backups[b.base]
+	if base == nil {
+		return (b.size*1024 + 49) / 50
+	}
+	for _, w := range s.writes[b.volume] {
+		if w.at.After(base.read) && !w.at.After(b.read) {
+			n += w.extents
+		}
+	}
+	return n
+}
+
+// written says that something wrote to so many extents of a volume at a time.
+type written struct {
+	at      time.Time
+	extents int
+}
+
+// WriteVolume changes so many extents of a volume, apart from each other. The next incremental backup has them.
+func (s *Sim) WriteVolume(id string, extents int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.writes[id] = append(s.writes[id], written{time.Now(), extents})
 }
 
 // storeInCeph ends the creation of a backup.

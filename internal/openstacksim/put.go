@@ -122,7 +122,7 @@ func (s *Sim) putBackup(state SnapshotState) {
 	}
 	b.name, b.volume, b.size, b.snapshot, b.zone = optional(state.Name), state.Volume, state.Size, state.Snapshot, state.Zone
 	b.labels, b.created, b.data = cloneOrEmpty(state.Metadata), state.Created, cmp.Or(state.Data, state.Created)
-	b.objects = state.Objects
+	b.objects, b.base = state.Objects, state.Base
 	b.turn(state.Status, state.Reason)
 }
 

@@ -43,6 +43,7 @@ type Sim struct {
 	volumes     map[string]*volume
 	snapshots   map[string]*snapshot
 	backups     map[string]*backup
+	writes      map[string][]written // by volume
 	messages    []*message
 	servers     map[string]*server
 
@@ -61,7 +62,7 @@ func New(c Config) *Sim {
 	s := &Sim{
 		config: c, source: rand.NewChaCha8(seed), latency: maps.Clone(c.Latency), defaultType: c.DefaultVolumeType, data: noDataPlane{},
 		tokens: map[string]*token{}, quota: map[string]map[string]int{},
-		volumes: map[string]*volume{}, snapshots: map[string]*snapshot{}, backups: map[string]*backup{}, servers: map[string]*server{},
+		volumes: map[string]*volume{}, snapshots: map[string]*snapshot{}, backups: map[string]*backup{}, writes: map[string][]written{}, servers: map[string]*server{},
 	}
 	if s.latency == nil {
 		s.latency = map[Operation]time.Duration{}

@@ -16,6 +16,7 @@ type snapshot struct {
 	size              int
 	metadata          map[string]string
 	created, updated  time.Time
+	taken             time.Time
 	building          bool
 	clock             clock
 }
@@ -177,7 +178,7 @@ func (s *Sim) createSnapshot(c *call) reply {
 		id: s.newID(), project: v.project, user: c.token.user.ID, name: optional(body["name"]), description: optional(body["description"]),
 		status: "creating", volume: v, size: v.size, metadata: m, building: true, clock: s.hostClock(),
 	}
-	p.created = p.clock.exact()
+	p.created, p.taken = p.clock.exact(), time.Now()
 	s.snapshots[p.id] = p
 	answer := p.view(c, true, false)
 	s.buildSnapshot(c, p)

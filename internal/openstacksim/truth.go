@@ -26,6 +26,7 @@ type SnapshotState struct {
 	Metadata                 map[string]string
 	Created                  time.Time // by the clock of its host
 	Snapshot, Reason, Zone   string    // of a backup: the snapshot that it was made from, why it failed, and the zone of its cinder-backup
+	Base                     string    // of an incremental backup: the one that it depends on
 	Objects                  int       // of a backup: how many its store has; 0 with Ceph
 	Data                     time.Time // of a backup: when the volume had its data
 }
@@ -105,7 +106,7 @@ func (p *snapshot) state() SnapshotState {
 func (b *backup) state() SnapshotState {
 	return SnapshotState{
 		ID: b.id, Name: deref(b.name), Status: b.status, Volume: b.volume, Backup: true, Size: b.size, Metadata: b.labels, Created: b.created,
-		Snapshot: b.snapshot, Reason: b.reason, Zone: b.zone, Objects: b.objects, Data: b.data,
+		Snapshot: b.snapshot, Reason: b.reason, Zone: b.zone, Base: b.base, Objects: b.objects, Data: b.data,
 	}
 }
 

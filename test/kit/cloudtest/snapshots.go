@@ -48,8 +48,13 @@ func (c *Cloud) WithBackups(all ...volume.Snapshot) *Cloud {
 // PutSnapshot adds or changes a snapshot or backup.
 func (c *Cloud) PutSnapshot(backup bool, p volume.Snapshot) {
 	c.t.Helper()
+	base := ""
+	if p.Incremental {
+		base = string(SnapshotID(99))
+	}
 	err := c.Sim.PutSnapshot(openstacksim.SnapshotState{
-		ID: string(p.ID), Name: p.Name, Status: string(p.Status), Volume: string(p.Volume), Backup: backup, Size: p.Size.RoundUp(), Metadata: p.Metadata,
+		Base: base,
+		ID:   string(p.ID), Name: p.Name, Status: string(p.Status), Volume: string(p.Volume), Backup: backup, Size: p.Size.RoundUp(), Metadata: p.Metadata,
 		Created: p.CreatedAt, Snapshot: string(p.From), Reason: p.Reason, Data: p.DataAt, Zone: p.Zone, Objects: p.Objects,
 	})
 	if err != nil {
@@ -71,7 +76,7 @@ func (c *Cloud) Objects(backups bool) map[volume.SnapshotID]volume.Snapshot {
 func snapshotOf(s openstacksim.SnapshotState) volume.Snapshot {
 	return volume.Snapshot{
 		ID: volume.SnapshotID(s.ID), Name: s.Name, Volume: volume.ID(s.Volume), Status: volume.Status(s.Status), Size: volume.GiB(s.Size), Metadata: s.Metadata,
-		CreatedAt: s.Created, Backup: s.Backup, Reason: s.Reason, From: volume.SnapshotID(s.Snapshot), DataAt: s.Data, Zone: s.Zone, Objects: s.Objects,
+		CreatedAt: s.Created, Backup: s.Backup, Reason: s.Reason, From: volume.SnapshotID(s.Snapshot), DataAt: s.Data, Zone: s.Zone, Objects: s.Objects, Incremental: s.Base != "",
 	}
 }
 

@@ -300,3 +300,29 @@ func TestTheListOfSnapshotsAndBackupsSurvivesDeletions(t *testing.T) {
 		}
 	})
 }
+
+// A quiet volume: nothing changes, so its incremental backups have no objects in a chunked store. That is no sign of Ceph. Package snapshot has a year of them.
+func TestIncrementalBackupsOfAnUnchangedVolume(t *testing.T) {
+	for _, typeName := range []string{"standard", "luks"} {
+		t.Run(typeName, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				config := openstacksim.Default()
+				config.VolumeTypes = append(config.VolumeTypes, openstacksim.VolumeType{
+					ID: "0000e0c0-0000-4000-8000-000000000001", Name: "luks", Encryption: &openstacksim.Encryption{Provider: "luks", Location: "front-end"},
+				})
+				sim := openstacksim.New(config)
+				d := startWith(t, sim)
+				id := must[*csi.CreateVolumeResponse](t)(d.CreateVolume(asSidecar(t), claim("pvc-1", of("type", typeName)))).GetVolume().GetVolumeId()
+				other := must[*csi.CreateVolumeResponse](t)(d.CreateVolume(asSidecar(t), claim("pvc-2", of("type", typeName)))).GetVolume().GetVolumeId()
+				for _, name := range []string{"backup-1", "backup-2", "backup-3", "backup-4"} {
+					newBackup(t, d, name, id, "incremental", "true")
+				}
+				newBackup(t, d, "in-full", id)
+				newBackup(t, d, "of-another", other)
+				if n := len(sim.SnapshotStates()); n != 6 {
+					t.Errorf("want six backups and no snapshot, got %d", n)
+				}
+			})
+		})
+	}
+}
