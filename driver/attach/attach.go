@@ -53,7 +53,7 @@ func (a *attachCall) run(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if err := a.protection.CheckVolume(a.volume); err != nil {
+	if err := a.volumes.Allow(a.volume); err != nil {
 		return err
 	}
 	if err := a.volume.CheckRestored("attach"); err != nil {
@@ -96,7 +96,7 @@ func (a *attachCall) send(ctx context.Context) (attached bool, err error) {
 	if err := a.checkUnconfirmedDetach(a.id, a.server); err != nil {
 		return false, err
 	}
-	if err := a.checkServer(ctx, a.server); err != nil {
+	if err := a.checkServer(ctx, a.server, "gets"); err != nil {
 		return false, err
 	}
 	refusal := a.sendAttach(ctx, a.lock, a.volume, a.server)
@@ -128,9 +128,9 @@ func (a *attachCall) send(ctx context.Context) (attached bool, err error) {
 	return false, nil
 }
 
-// checkServer returns an error if the server lacks metadata that every server with volumes must have. The node ID of a request comes from the
+// checkServer returns an error if the server lacks metadata that every server with volumes must have. Verb says what it may not do. The node ID of a request comes from the
 // CSINode, which kubelet may write. So a compromised node can name any server of the project, but it cannot write the metadata of that server.
-func (s *Service) checkServer(ctx context.Context, id volume.ServerID) error {
+func (s *Service) checkServer(ctx context.Context, id volume.ServerID, verb string) error {
 	if len(s.serverMetadata) == 0 {
 		return nil
 	}
@@ -143,8 +143,8 @@ func (s *Service) checkServer(ctx context.Context, id volume.ServerID) error {
 	}
 	for _, key := range slices.Sorted(maps.Keys(s.serverMetadata)) {
 		if want, has := s.serverMetadata[key], server.Metadata[key]; has != want {
-			return volume.Errorf(volume.PermissionDenied, "server %s gets no volume: its metadata has %s=%q instead of %q (--server-metadata). If it is a node of this cluster, run: openstack server set --property %s=%s %s",
-				id, key, has, want, key, want, id)
+			return volume.Errorf(volume.PermissionDenied, "server %s %s no volume: its metadata has %s=%q instead of %q (--server-metadata). If it is a node of this cluster, run: openstack server set --property %s=%s %s",
+				id, verb, key, has, want, key, want, id)
 		}
 	}
 	return nil

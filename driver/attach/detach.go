@@ -15,6 +15,7 @@ import (
 // counts as detached.
 //
 // Errors:
+//   - PermissionDenied where the volume or the server is not the driver's to act on;
 //   - Conflict where the volume status forbids a detach, Cinder and Nova disagree, or a host that is no Nova server has the volume;
 //   - Failed where the compute host could not detach the volume;
 //   - Busy where another call changes the volume just now, the queue of the server is full, or Nova refuses the request for now.
@@ -33,6 +34,9 @@ func (s *Service) Detach(ctx context.Context, id volume.ID, server volume.Server
 		if v, err = s.cloud.Volume(ctx, id); err != nil {
 			return volume.IgnoreNotFound(err)
 		}
+	}
+	if err := s.volumes.Allow(v); err != nil {
+		return volume.Errorf(volume.KindOf(err), "%w. If a node of this cluster has the volume, an administrator of the cloud can run: openstack server remove volume SERVER %s", err, v.ID).Op("detach")
 	}
 	if server == "" {
 		return s.detachAll(ctx, lock, v)
@@ -117,6 +121,9 @@ func (d *detachCall) step(ctx context.Context) (detached bool, err error) {
 		return false, err
 	}
 	seen, next, err := d.observeNext(ctx)
+	if err == nil && (next == send || next == deleteStale) {
+		err = volume.IgnoreNotFound(d.checkServer(ctx, d.server, "loses")) // a server that is gone has nothing to lose
+	}
 	switch {
 	case err != nil:
 		return false, err

@@ -146,12 +146,12 @@ func (c *Config) flags() []flag {
 		},
 		{
 			name: "protect-other-clusters", bind: boolean(&c.ProtectOthers, false),
-			help: "refuse to delete, attach, snapshot, expand, modify or copy a volume that carries the mark of another cluster, and its " +
+			help: "refuse to delete, attach, detach, snapshot, expand, modify or copy a volume that carries the mark of another cluster, and its " +
 				"snapshots. The mark is the value of --cluster there",
 		},
 		{
 			name: "server-metadata", bind: pairs(&c.ServerMetadata, map[string]string{}),
-			help: "attach volumes only to servers whose metadata has this `key=value`; may be repeated. It costs one more request for each attach",
+			help: "attach volumes only to servers whose metadata has this `key=value`, and detach them only from those; may be repeated. It costs one more request for each attach and detach",
 		},
 		{
 			name: "volume-metadata", bind: pairs(&c.VolumeMetadata, map[string]string{}),

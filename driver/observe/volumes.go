@@ -16,6 +16,8 @@ type Volumes struct {
 	Cloud  volume.Cloud
 	Waiter volume.Waiter
 	Log    *slog.Logger
+
+	Protection volume.Protection // of Requested
 }
 
 // Get reads one volume. NotFound where it does not exist.

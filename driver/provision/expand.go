@@ -46,10 +46,7 @@ func (s *Service) readExpandable(ctx context.Context, lock *inflight.Work, id vo
 	if _, err := lock.Lock(); err != nil {
 		return volume.Volume{}, err
 	}
-	v, err := s.cloud.Volume(ctx, id)
-	if err == nil {
-		err = s.protection.CheckVolume(v)
-	}
+	v, err := s.volumes.Requested(ctx, id)
 	if err == nil {
 		err = v.CheckRestored("expand")
 	}

@@ -39,10 +39,7 @@ func (s *Service) Modify(ctx context.Context, id volume.ID, c Change) error {
 		return err
 	}
 	s.recent.Take(id) // the reading is out of date after the change
-	v, err := s.cloud.Volume(ctx, id)
-	if err == nil {
-		err = s.protection.CheckVolume(v)
-	}
+	v, err := s.volumes.Requested(ctx, id)
 	if err == nil {
 		err = v.CheckRestored("modify")
 	}

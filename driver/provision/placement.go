@@ -88,10 +88,7 @@ type source struct {
 // readSource reads the source of a spec. Busy while the source is changing, Conflict while nothing can be created from it.
 func (s *Service) readSource(ctx context.Context, spec CreateSpec) (source, error) {
 	if spec.Snapshot == "" {
-		v, err := s.Get(ctx, spec.Source)
-		if err == nil {
-			err = s.protection.CheckVolume(v)
-		}
+		v, err := s.volumes.Requested(ctx, spec.Source)
 		if err == nil {
 			err = v.CheckRestored("create")
 		}

@@ -61,7 +61,7 @@ func New(cloud volume.Cloud, waiter volume.Waiter, o Options) *Service {
 		o.Recent = &observe.Recent{}
 	}
 	s := &Service{
-		cloud: cloud, volumes: observe.Volumes{Cloud: cloud, Waiter: waiter, Log: o.Log}, owner: o.Owner, log: o.Log, locks: o.Locks,
+		cloud: cloud, volumes: observe.Volumes{Cloud: cloud, Waiter: waiter, Log: o.Log, Protection: o.Protection}, owner: o.Owner, log: o.Log, locks: o.Locks,
 		zones: newZoneCache(), quotas: newQuotaCache(o.ObserveQuotas), recent: o.Recent, protection: o.Protection,
 	}
 	s.resource = &idempotent.Resource[volume.Volume]{

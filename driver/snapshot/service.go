@@ -53,7 +53,7 @@ func New(cloud volume.Cloud, volumes volume.Waiter, snapshots, backups volume.Sn
 		o.Requests = &inflight.Calls{}
 	}
 	s := &Service{
-		cloud: cloud, volumes: observe.Volumes{Cloud: cloud, Waiter: volumes, Log: o.Log}, awaitSnapshot: awaitWith(snapshots, "snapshot"), awaitBackup: awaitWith(backups, "backup"),
+		cloud: cloud, volumes: observe.Volumes{Cloud: cloud, Waiter: volumes, Log: o.Log, Protection: o.Protection}, awaitSnapshot: awaitWith(snapshots, "snapshot"), awaitBackup: awaitWith(backups, "backup"),
 		owner: o.Owner, protection: o.Protection, log: o.Log, locks: o.Locks,
 	}
 	s.snapshots, s.backups = s.newSnapshots(o), s.newBackups(o)

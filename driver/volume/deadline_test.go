@@ -29,4 +29,3 @@ func TestBeforeDeadline(t *testing.T) {
 		cancel()
 	})
 }
-

@@ -49,7 +49,7 @@ var Settings = []Setting{
 		// On hypershift the driver acts with the credentials of the management cluster.
 		Key: "driver.protectOtherClusters", Role: ControllerRole, Flag: "protect-other-clusters", Variable: "PROTECT_OTHER_CLUSTERS", Default: Auto,
 		Bounds:  AutoSwitch{On: HostedControlPlane, Because: "the administrator of the hosted cluster writes PersistentVolumes, and could name volumes of other clusters in the project"},
-		Meaning: "Whether the driver refuses to delete, attach, snapshot, expand, modify or copy volumes with the mark of another cluster. auto does so on hypershift, where the guest's administrator writes PersistentVolumes.",
+		Meaning: "Whether the driver refuses to delete, attach, detach, snapshot, expand, modify or copy volumes with the mark of another cluster. auto does so on hypershift, where the guest's administrator writes PersistentVolumes.",
 		Reason:  "what a PersistentVolume names is allowed, also a volume of another cluster",
 	},
 	{

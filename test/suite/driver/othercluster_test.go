@@ -6,127 +6,68 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/container-storage-interface/spec/lib/go/csi"
 	"google.golang.org/grpc/codes"
 
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
 )
 
-// requestsThatName are the requests by which one can reach a volume, a snapshot or a backup whose ID one knows.
-func requestsThatName(t *testing.T, d *instance, id, snapshot, backup string) map[string]func() error {
-	t.Helper()
-	az1, _ := servers()
-	from := func(id string) func() error {
-		return func() error {
-			_, err := d.CreateVolume(asSidecar(t), claim("pvc-restored-"+id, fromSnapshot(id)))
-			return err
-		}
-	}
-	remove := func(id string) func() error {
-		return func() error {
-			_, err := d.DeleteSnapshot(asSidecar(t), &csi.DeleteSnapshotRequest{SnapshotId: id})
-			return err
-		}
-	}
-	return map[string]func() error{
-		"attach": func() error { return publish(t, d, id, az1) },
-		"snapshot": func() error {
-			_, err := d.CreateSnapshot(asSidecar(t), snapshotRequest("snapshot-of-it", id))
-			return err
-		},
-		"backup": func() error {
-			_, err := d.CreateSnapshot(asSidecar(t), archive("backup-of-it", id))
-			return err
-		},
-		"expand": func() error {
-			_, err := d.ControllerExpandVolume(asSidecar(t), larger(id, 2<<30, 0))
-			return err
-		},
-		"modify": func() error {
-			_, err := d.ControllerModifyVolume(asSidecar(t), changed(id, map[string]string{"metadata.team": "evil"}))
-			return err
-		},
-		"clone": func() error {
-			_, err := d.CreateVolume(asSidecar(t), claim("pvc-clone", func(r *csi.CreateVolumeRequest) {
-				r.VolumeContentSource = &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Volume{Volume: &csi.VolumeContentSource_VolumeSource{VolumeId: id}}}
-			}))
-			return err
-		},
-		"restore the snapshot": from(snapshot), "restore the backup": from(backup),
-		"delete the snapshot": remove(snapshot), "delete the backup": remove(backup),
-		"delete": func() error {
-			_, err := d.DeleteVolume(asSidecar(t), &csi.DeleteVolumeRequest{VolumeId: id})
-			return err
-		},
-	}
-}
-
-// The administrator of a hosted cluster writes PersistentVolumes there, and the driver acts with the credentials of the operator.
+// The administrator of a hosted cluster writes PersistentVolumes and VolumeAttachments there, and the driver acts with the credentials of the
+// operator. For every RPC that acts on an object: a protecting driver, as bundles for hypershift have it, leaves the objects of another cluster
+// alone. A driver without the option acts on what a request names: a cluster may have been renamed. RPCs that only read are allowed.
 func TestAProtectingDriverLeavesTheObjectsOfAnotherClusterAlone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		sim := simulated()
-		one := startWith(t, sim, "--cluster=one")
-		id := made(t, one)
-		snapshot := ready(t, one, snapshotRequest("snapshot-1", id)).GetSnapshotId()
-		backup := newBackup(t, one, "backup-1", id)
-		two := startWith(t, sim, "--cluster=two", "--protect-other-clusters")
-		sim.ResetRequests()
-		for name, call := range requestsThatName(t, two, id, snapshot, backup) {
-			t.Log(name)
-			wantCode(t, call(), codes.PermissionDenied, `cluster "one", and this driver serves cluster "two"`)
-		}
-		for _, r := range sim.Requests() {
-			if r.Method != http.MethodGet && !strings.Contains(r.Path, "/identity/") {
-				t.Errorf("the driver sent %s %s", r.Method, r.Path)
+	unmark := func(t *testing.T, sim *openstacksim.Sim, o objects) {
+		for _, id := range []string{o.volume, o.attached, o.source} {
+			state, _ := sim.VolumeState(id)
+			state.Metadata = nil
+			if err := sim.PutVolume(state); err != nil {
+				t.Fatal(err)
 			}
 		}
-		az1, _ := servers()
-		if err := publish(t, one, id, az1); err != nil {
-			t.Fatal(err)
-		}
-		if err := unpublish(t, two, id, az1); err != nil { // a detach harms no data, and may have to free a node
-			t.Error(err)
-		}
-	})
-}
-
-func TestAProtectingDriverServesItsOwnVolumesAndThoseWithoutAMark(t *testing.T) {
-	for name, mark := range map[string]func(*openstacksim.VolumeState){
-		"its own":        func(*openstacksim.VolumeState) {},
-		"without a mark": func(v *openstacksim.VolumeState) { v.Metadata = nil },
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				sim := simulated()
-				d := startWith(t, sim, "--cluster=one", "--protect-other-clusters")
-				id := made(t, d)
-				snapshot := ready(t, d, snapshotRequest("snapshot-1", id)).GetSnapshotId()
-				state, _ := sim.VolumeState(id)
-				mark(&state)
-				if err := sim.PutVolume(state); err != nil {
-					t.Fatal(err)
-				}
-				all := requestsThatName(t, d, id, snapshot, newBackup(t, d, "backup-1", id))
-				for _, name := range []string{"restore the snapshot", "restore the backup", "modify", "clone", "expand"} {
-					if err := all[name](); err != nil {
-						t.Errorf("%s: %v", name, err)
-					}
-				}
-			})
-		})
 	}
-}
-
-// Named means allowed by default: the volumes of a cluster that was renamed, or replaced by a new one.
-func TestADriverThatDoesNotProtectServesTheVolumesOfAnotherCluster(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		sim := simulated()
-		id := made(t, startWith(t, sim, "--cluster=one"))
-		two := startWith(t, sim, "--cluster=two")
-		if _, err := two.DeleteVolume(asSidecar(t), &csi.DeleteVolumeRequest{VolumeId: id}); err != nil {
-			t.Error(err)
+	for name, by := range map[string]struct {
+		cluster string
+		args    []string
+		mark    func(*testing.T, *openstacksim.Sim, objects)
+		refused bool
+	}{
+		"mine, protected":     {cluster: "one", args: []string{"--protect-other-clusters"}},
+		"unmarked, protected": {cluster: "two", args: []string{"--protect-other-clusters"}, mark: unmark},
+		"theirs, protected":   {cluster: "two", args: []string{"--protect-other-clusters"}, refused: true},
+		"theirs":              {cluster: "two"},
+	} {
+		for _, rpc := range controllerRPCs {
+			if rpc.name == "CreateVolume" || by.mark != nil && strings.Contains(rpc.name, "Snapshot") {
+				continue // it names no object, or one that keeps its mark
+			}
+			if by.mark != nil && (strings.Contains(rpc.name, "snapshot") || strings.Contains(rpc.name, "backup")) {
+				continue
+			}
+			t.Run(strings.ReplaceAll(name, ",", "")+" "+rpc.name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					sim := simulated()
+					o := newObjects(t, startWith(t, sim, "--cluster=one"))
+					if by.mark != nil {
+						by.mark(t, sim, o)
+					}
+					d := startWith(t, sim, append(by.args, "--with-capacity", "--cluster="+by.cluster)...)
+					sim.ResetRequests()
+					err := rpc.call(asSidecar(t), d, o)
+					if !by.refused || rpc.operation == "" {
+						if err != nil {
+							t.Error(err)
+						}
+						return
+					}
+					wantCode(t, err, codes.PermissionDenied, `cluster "one", and this driver serves cluster "two"`)
+					for _, r := range sim.Requests() {
+						if r.Method != http.MethodGet && !strings.Contains(r.Path, "/identity/") {
+							t.Errorf("the driver sent %s %s", r.Method, r.Path)
+						}
+					}
+				})
+			})
 		}
-	})
+	}
 }
 
 // A kubelet may write the node ID of its CSINode. A compromised node names another server of the project there.
@@ -144,7 +85,51 @@ func TestAServerWithoutTheRequiredMetadataGetsNoVolume(t *testing.T) {
 		if err := publish(t, d, id, az1); err != nil {
 			t.Error(err)
 		}
+		if err := unpublish(t, d, id, az1); err != nil {
+			t.Error(err)
+		}
 	})
+}
+
+// What holds on the way in holds on the way out: the disk of a database server is not the driver's to take. A server that is gone loses nothing.
+func TestAServerWithoutTheRequiredMetadataKeepsItsVolumes(t *testing.T) {
+	const database = "99999999-0000-4000-8000-000000000001"
+	for name, test := range map[string]struct {
+		node   string
+		fault  openstacksim.Fault
+		remove bool
+		code   codes.Code
+	}{
+		"from the server":     {node: database, code: codes.PermissionDenied},
+		"from every server":   {code: codes.PermissionDenied},
+		"it cannot be read":   {node: database, fault: openstacksim.Fault{Method: http.MethodGet, Path: "/compute/v2.1/servers/*", Status: 500}, code: codes.Unavailable},
+		"it is deleted":       {node: database, remove: true},
+		"all and one is gone": {remove: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				sim := simulated()
+				sim.AddServer(openstacksim.Server{ID: database, Name: "database", Project: "demo", Zone: "az1", Metadata: map[string]string{"role": "database"}})
+				id := made(t, startWith(t, sim))
+				if err := publish(t, startWith(t, sim), id, database); err != nil {
+					t.Fatal(err)
+				}
+				if test.remove {
+					sim.RemoveServer(database, false)
+				}
+				if test.fault.Path != "" {
+					sim.SetFault(test.fault)
+				}
+				d := startWith(t, sim, "--server-metadata=role=k8s-node")
+				sim.ResetRequests()
+				err := unpublish(t, d, id, test.node)
+				wantCode(t, err, test.code, "")
+				if n := sent(sim, http.MethodDelete, "/os-volume_attachments/"); err != nil && n != 0 {
+					t.Errorf("%d detach requests", n)
+				}
+			})
+		})
+	}
 }
 
 func TestMetadataOfTheClusterAndOfTheClassReachEveryObject(t *testing.T) {
