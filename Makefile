@@ -1,7 +1,8 @@
 # cinder-csi: a Cinder CSI driver that configures itself from the cloud it runs on.
 # `make help` lists the targets; the comment after ## is the help of a target, and ##@ begins a group. This file builds and checks. The files that it
 # includes at its end have the rest: test/suite/suite.mk proves, test/bed/bed.mk starts real systems, test/kit/kit.mk has the tools of tests,
-# tools/tools.mk makes images and releases.
+# tools/tools.mk makes images and releases. `make TARGET CASE=x` makes TARGET-x, whose comment after #: is printed by CASE=list; so do SUITE, WHAT and
+# PROGRAM.
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -12,6 +13,10 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 # For everything that is shipped. Without it, gRPC links html/template, whose calls of methods by name make the linker keep every method:
 # 3 MiB of the driver.
 TAGS := grpcnotrace
+# One configuration for programs, tests and checks, so that go compiles each package once: without cgo, thus without a C compiler, and without paths of
+# this machine. Tests are not vetted, since lint does that. The version comes from LDFLAGS: git may refuse a checkout of another user.
+export CGO_ENABLED := 0
+export GOFLAGS := $(GOFLAGS) -buildvcs=false -trimpath -tags=$(TAGS) -vet=off
 PROGRAMS := cinder-csi-driver cinder-csi-generator kubectl-cinder openstack-sim
 TOOL := go tool -modfile=.ci/tools.mod
 # Where the real cloud of `make openstack-up` lives.
@@ -24,16 +29,31 @@ SHFILES = $(shell find . -name '*.sh' -not -path './bin/*')
 .PHONY: help
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^##@ / {print "\n" substr($$0, 5)} /^[a-z][a-z0-9-]*:.*## / {printf "  %-24s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^##@ / {print "\n" substr($$0, 5)} /^[a-z][a-z0-9-]*:.*## / {printf "  %-19s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+# The cases of a target: make test-cluster CASE=list.
+LISTS := test-full-list test-openstack-list test-cloud-list test-apiserver-list test-cluster-list test-vm-list measure-list image-list
+.PHONY: $(LISTS)
+$(LISTS):
+	@awk -F ':.*#: ' '/^$(@:list=)[a-z0-9-]*:.*#: / {printf "  %-12s %s\n", substr($$1, length("$(@:list=)") + 1), $$2}' $(MAKEFILE_LIST)
+
+# What has no rule: a target of before, whose line in the table says what replaced it.
+.DEFAULT:
+	@awk -v old='$@' -F '\t' '$$1 == old {print "make " old " is now: " $$2; found = 1} \
+	  END {if (!found) print "there is no target or file " old "; make help lists the targets, and CASE=list, SUITE=list or WHAT=list their cases"}' test/kit/old-targets.txt >&2; exit 2
 
 ##@ Build
-.PHONY: build deps clean
+.PHONY: build modules clean
 
 build: ## build the four programs into bin/
-	CGO_ENABLED=0 go build -trimpath -tags '$(TAGS)' -ldflags '$(LDFLAGS)' -o bin/ $(PROGRAMS:%=./cmd/%)
+	go build -ldflags '$(LDFLAGS)' -o bin/ $(PROGRAMS:%=./cmd/%)
 
-deps: ## the modules in each program
-	@for p in $(PROGRAMS); do echo "$$p:"; go list -deps -f '{{with .Module}}  {{.Path}} {{.Version}}{{end}}' ./cmd/$$p | sort -u; done
+# The module of the project, those below it that have a go.mod of their own, and the tools of lint and of releases.
+MODULES ?= $(dir $(shell find . -name go.mod -not -path './bin/*'))
+modules: ## download all modules: what follows needs no network (MODULES=". test/suite/examples" for make test alone)
+	for module in $(MODULES); do (cd "$$module" && go mod download); done
+	go mod download -modfile=.ci/tools.mod
+	go mod download -modfile=tools/release/tools.mod
 
 clean: ## remove built files
 	rm -rf bin dist
@@ -42,53 +62,37 @@ clean: ## remove built files
 TEST_TAGS := apiserver,cluster,gitops,hypershift,monitoring,openstack,partial,render,restart,scale,soak,strict,tls,vm
 
 ##@ Check a change
-.PHONY: test-fast test lint prose fuzz fuzz-driver vulncheck
+.PHONY: test test-root lint fuzz vulncheck
 
-# Left out: the suites that play faults, attacks, histories and kills, the benchmark, and the check of every rendered object. -short leaves
-# out what needs root (real devices, file systems, mounts) and some tests of a second and more. Without cgo, the test binaries link in 60%
-# of the time and need no C compiler. GOGC=400 saves the linker and the tests garbage collections, for memory.
-SLOW_PACKAGES := generator/verify test/suite/attack test/suite/bench test/suite/cloudparity test/suite/errortable test/suite/histories test/suite/nodekills test/suite/partial test/suite/soak
-test-fast: ## the tests of most packages in under a minute: without root, race detector and the slow suites (SLOW_PACKAGES)
-	GOGC=400 CGO_ENABLED=0 go test -short $$(go list ./... $(SLOW_PACKAGES:%=| grep -v /%))
+# The slowest packages first, so that no core waits for one of them at the end. GOGC=400 saves the linker and the tests garbage collections, for
+# memory. COUNT=1 runs again what passed before: go keeps results, and does not know whether root had them.
+SLOWEST := generator/verify generator/cli test/suite/driver test/suite/attack/tenant driver/host
+test: test-tools ## all tests that need no cloud, in their short sizes; tests of real devices need root (PACKAGES=./driver/attach, RUN=Detach, COUNT=1)
+	GOGC=400 go run ./test/kit/gate -- -timeout 20m $(if $(COUNT),-count $(COUNT)) $(if $(RUN),-run '$(RUN)') $(or $(PACKAGES),$(SLOWEST:%=./%) ./...)
+	$(if $(PACKAGES),,cd test/suite/examples && go test ./...)
 
-# Without the race detector, which takes ten times the processor time. The first run in one goroutine, in the product and mostly in the tests, so
-# the detector has nothing to find there: a test holds them to that. It sees the requests of the generator in generator/inspect, and its commands
-# in test/suite/attack/hostilecloud. The two suites play thousands of faults. The detector sees the same code in test/suite/driver and
-# test/suite/histories. test-errors runs errortable, in full.
-NO_RACE := generator/cli generator/verify charts docs examples generator/bundle generator/field generator/guard generator/plan generator/report \
-  generator/v1alpha1 generator/worktree overlays test test/kit/recipes test/suite/attack/pullrequest tools/imports \
-  test/suite/errortable test/suite/partial
-test: test-tools ## all tests without a cloud, what starts goroutines with the race detector, and csi-sanity; tests of real devices need root
-	go run ./test/kit/gate -- -race -timeout 40m $$(go list ./... | grep -vxF $(NO_RACE:%=-e github.com/cinder-csi/cinder-csi/%))
-	go run ./test/kit/gate -- -timeout 40m $(patsubst %,./%,$(filter-out test/suite/errortable,$(NO_RACE)))
-	cd test/suite/examples && go test ./...
-	$(MAKE) test-errors test-sanity
+# The packages whose tests call testenv.NeedRoot; a test compares. The gate runs all tests as an ordinary user, and these as root too.
+ROOT := cmd/openstack-sim driver/host driver/host/mount driver/node internal/openstacksim/dataplane test/suite/attack/tenant test/suite/driver test/suite/nodekills
+test-root: ## as root: the packages of make test that have tests of real devices
+	$(MAKE) test COUNT=1 PACKAGES='$(ROOT:%=./%)'
 
-# Vet also reads every dependency. That takes minutes for the three modules below test/ that build Kubernetes or kubectl, so they are not vetted here
-# (gofumpt reads their files). test/kit/strict is vetted where test/kit/kit.mk builds it, test/suite/external/e2e by test/suite/external/build.sh.
-# test/kit/render is not: its only code is one call of kubectl, which the compiler checks.
-lint: prose ## format, vet of every build tag, staticcheck, texts and names, shell scripts, module files
+# What is cheap comes first. Vet also reads every dependency. That takes minutes for the three modules below test/ that build Kubernetes or kubectl, so
+# they are not vetted here (gofumpt reads their files). test/kit/strict is vetted where test/kit/kit.mk builds it, test/suite/external/e2e by
+# test/suite/external/build.sh. test/kit/render is not: its only code is one call of kubectl, which the compiler checks. No file is left out by a tag
+# of tests, so one vet reads all; what only tagged tests use shows without them (U1000).
+lint: ## format, words and names, shell scripts, module files, vet of every build tag, staticcheck
 	@unformatted=$$($(TOOL) gofumpt -l $(GOFILES)); [ -z "$$unformatted" ] || { echo "not gofumpt's format: $$unformatted" >&2; exit 1; }
-	go vet ./...
-	go vet -tags '$(TEST_TAGS)' ./...
-	$(TOOL) staticcheck ./...
-	$(TOOL) staticcheck -tags '$(TEST_TAGS)' ./...
-	cd test/suite/sanity && go vet ./...
-	cd test/suite/html && go vet ./...
-	cd test/suite/examples && go vet -tags crds ./...
-	cd test/bed/cluster/programs && go vet ./...
+	go run ./tools/prose/cmd/prose
 	shellcheck $(SHFILES) .ci/run
 	go mod tidy -diff
 	go mod verify
-
-prose: ## texts and names: rejected words (tools/prose/words.txt) and sentences of more than 25 words; findings may only become fewer
-	go run ./tools/prose/cmd/prose
-
-fuzz: ## each fuzz target for FUZZTIME (10s)
-	@go list ./... | while read -r pkg; do \
-	  for f in $$(go test -list '^Fuzz' "$$pkg" | grep '^Fuzz' || true); do \
-	    echo "$$pkg $$f"; go test "$$pkg" -run '^$$' -fuzz "^$$f\$$" -fuzztime "$${FUZZTIME:-10s}" -parallel 2; \
-	  done; done
+	go vet -tags '$(TAGS),$(TEST_TAGS)' ./...
+	cd test/suite/sanity && go vet ./...
+	cd test/suite/html && go vet ./...
+	cd test/suite/examples && go vet -tags '$(TAGS),crds' ./...
+	cd test/bed/cluster/programs && go vet ./...
+	$(TOOL) staticcheck -checks U1000 ./...
+	$(TOOL) staticcheck -tags '$(TAGS),$(TEST_TAGS)' ./...
 
 # TARGET=N: N inputs take about five seconds. A number, not a time, since go test -fuzz may fail with "context deadline exceeded" when its time ends.
 # Input of the driver: cloud.conf, parameters, templates, annotations and tokens; on the node, data of the kernel, the metadata and the disks.
@@ -100,33 +104,47 @@ FUZZ_DRIVER := internal/cloudconf:FuzzRoundTrip=200000 internal/cloudconf:FuzzVa
   driver/host/metadata:FuzzParseMetadata=40000 driver/host/metadata:FuzzConfigDrives=50000 driver/host/metadata:FuzzDirectories=40000
 
 # Input of the generator: clouds.yaml and its profiles, configuration and inventory, bundles of a checkout.
-# 3,000 pairs of clouds and configurations in two minutes: make fuzz-driver FUZZ_DRIVER= FUZZ_GENERATOR=generator/guard:FuzzPairsOfCloudsAndConfigurations=3000
+# 3,000 pairs of clouds and configurations in two minutes: make fuzz TARGETS=generator/guard:FuzzPairsOfCloudsAndConfigurations=3000
 FUZZ_GENERATOR := internal/cloud:FuzzCloudsYAML=3500 internal/cloud:FuzzProfiles=20000 internal/printable:FuzzEscape=200000 \
   generator/guard:FuzzPairsOfCloudsAndConfigurations=120 generator/verify:FuzzGenerate=120 generator/verify:FuzzBundle=80
 
-fuzz-driver: ## each fuzz target for the input of driver and generator, some five seconds each; FUZZ_FACTOR=100 for longer
-	@set -e; for target in $(FUZZ_DRIVER) $(FUZZ_GENERATOR); do \
+# The others: some seconds each.
+FUZZ_OTHERS := driver/rpc:FuzzParseEndpoint=50000 driver/contract:FuzzZoneLabel=50000 driver/contract:FuzzHints=50000 driver/contract:FuzzSanitizeZone=50000 \
+  driver/host/disk:FuzzUnitSerial=50000 driver/host/limit:FuzzBridgeKind=1000 driver/host/mount:FuzzOlderThan=50000 driver/controller:FuzzSnapshotToken=20000 \
+  generator/field:FuzzAFoundFieldIsFoundAgain=20000 generator/plan:FuzzDecideNeverPanicsAndIsRepeatable=500 \
+  generator/plan:FuzzClassNameIsAlwaysValidAndShort=50000 generator/migrate:FuzzImport=500 generator/worktree:FuzzADiffTurnsTheOldFileIntoTheNew=5000 \
+  generator/v1alpha1:FuzzWhatIsWrittenAsYAMLReadsBackTheSame=5000 generator/v1alpha1:FuzzDecodeDistribution=5000 \
+  generator/v1alpha1:FuzzDecodeInventory=5000 generator/v1alpha1:FuzzDecodePlan=5000 tools/image:FuzzTarStaysBelowTheRoot=1000 \
+  internal/diagnosis/support:FuzzRedactorNeverPanics=5000 internal/openstacksim:FuzzParseDict=50000 internal/openstacksim:FuzzPython=50000 \
+  internal/openstacksim/cloudfile:FuzzParse=5000
+
+TARGETS ?= $(FUZZ_DRIVER) $(FUZZ_GENERATOR) $(FUZZ_OTHERS)
+fuzz: ## each fuzz target, some five seconds each (TARGETS=driver/config:FuzzParseSettings=1000, FACTOR=100 for longer)
+	@set -e; for target in $(TARGETS); do \
 	  name=$${target%=*}; echo "$$name"; \
-	  go test "./$${name%:*}" -run '^$$' -fuzz "^$${name#*:}\$$" -fuzztime "$$(($${target#*=} * $${FUZZ_FACTOR:-1}))x" -fuzzminimizetime 10x -parallel 2; done
+	  go test "./$${name%:*}" -run '^$$' -fuzz "^$${name#*:}\$$" -fuzztime "$$(($${target#*=} * $(or $(FACTOR),1)))x" -fuzzminimizetime 10x -parallel 2; done
 
 vulncheck: ## known vulnerabilities that the programs reach (govulncheck; it needs the internet: https://vuln.go.dev, or GOVULNDB)
 	$(TOOL) govulncheck $${GOVULNDB:+-db $$GOVULNDB} ./cmd/...
 
 ##@ Write files that tests compare with
-.PHONY: update format prose-update sidecar-flags
+.PHONY: update format chart-docs sidecar-flags pictures
 
-update: build ## update the files that tests compare with: goldens and overlays/
+update: build ## update the files that tests compare with: goldens, tables and overlays/
 	go test ./charts -run "^TestTheChartHasTheSettingsOfTheTable$$" -update
 	go test ./charts ./generator/cli ./overlays ./docs -update
 
 format: ## write every Go file in gofumpt's format
 	$(TOOL) gofumpt -w $(GOFILES)
 
-prose-update: ## write the baseline of the prose check, after texts were rewritten
-	go run ./tools/prose/cmd/prose -update
-
 sidecar-flags: ## read the flags of the CSI sidecars from their modules, after an image of manifests/components/images changed
 	flags=$$(go run ./generator/verify/sidecarflags) && printf '%s\n' "$$flags" >generator/verify/sidecars.yaml
+
+chart-docs: tools ## write the chart's README from its values.yaml
+	bin/tools/helm-docs --chart-search-root charts --sort-values-order file --badge-style flat
+
+pictures: ## draw the pictures of the pages again, from manifests, measured tables, and recordings of kubectl cinder and of the dashboards' data
+	go run ./tools/pictures/cmd/pictures
 
 include test/bed/bed.mk
 include test/kit/kit.mk

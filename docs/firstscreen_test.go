@@ -10,7 +10,7 @@ import (
 
 var (
 	figure     = regexp.MustCompile(`\d+(?:\.\d+)?`)
-	makeTarget = regexp.MustCompile("`make ([a-z0-9-]+)`")
+	makeTarget = regexp.MustCompile("`make [^`]+`") // test/kit/recipes knows whether there is such a target
 )
 
 // firstScreen says where each figure of the table on the first screen of README.md comes from, by the beginning of its row. Each expression has one
@@ -46,7 +46,7 @@ func TestTheFiguresOfTheFirstScreenAreThoseOfTheirPages(t *testing.T) {
 	if !found || !table {
 		t.Fatalf("README.md has no table of four columns after %q", heading)
 	}
-	targets, seen := targetsOfMake(t), 0
+	seen := 0
 	for row := range strings.Lines(rows) {
 		if !strings.HasPrefix(row, "|") {
 			break
@@ -57,14 +57,8 @@ func TestTheFiguresOfTheFirstScreenAreThoseOfTheirPages(t *testing.T) {
 			t.Errorf("README.md: want four cells and a link, got %s", row)
 			continue
 		}
-		named := makeTarget.FindAllStringSubmatch(cells[3], -1)
-		if len(named) == 0 {
+		if !makeTarget.MatchString(cells[3]) {
 			t.Errorf("README.md: no target of make prints: %s", row)
-		}
-		for _, target := range named {
-			if !targets[target[1]] {
-				t.Errorf("README.md: there is no target %s: %s", target[1], row)
-			}
 		}
 		for begin, sources := range firstScreen {
 			if strings.HasPrefix(strings.TrimSpace(cells[0]), begin) {
@@ -126,18 +120,4 @@ func sectionOf(t *testing.T, link string) string {
 		t.Errorf("README.md links to %s, which has no such heading", link)
 	}
 	return section.String()
-}
-
-// targetsOfMake are the targets that make help lists.
-func targetsOfMake(t *testing.T) map[string]bool {
-	t.Helper()
-	targets := map[string]bool{}
-	for _, file := range []string{"Makefile", "test/bed/bed.mk", "test/kit/kit.mk", "test/suite/suite.mk", "tools/tools.mk"} {
-		for _, rule := range regexp.MustCompile(`(?m)^([a-z][a-z0-9 -]*):.*## `).FindAllStringSubmatch(readPage(t, filepath.Join("..", file)), -1) {
-			for _, name := range strings.Fields(rule[1]) {
-				targets[name] = true
-			}
-		}
-	}
-	return targets
 }

@@ -145,7 +145,7 @@ func TestExamplesAreWhatTheGeneratorWrites(t *testing.T) {
 }
 
 // The bundles that people read show whether the chart stands for the manifests. The tests of generator/verify take minutes and compare
-// every switch; this one runs with make test-fast.
+// every switch; this one runs with make test.
 func TestKustomizeAndHelmAgreeOnTheExamples(t *testing.T) {
 	for _, target := range targets {
 		if diff := cmp.Diff(build(t, target, "kustomize"), build(t, target, "helm")); diff != "" {

@@ -7,12 +7,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"sigs.k8s.io/yaml"
 )
 
 const testPage = "../docs/contributing/test.md"
 
-// stages are the targets that each stage of .ci/run runs, with what those run in turn.
-func stages(t *testing.T) map[string]map[string]bool {
+// gateStages are the targets that each stage of .ci/run runs, with what those run in turn.
+func gateStages(t *testing.T) map[string]map[string]bool {
 	t.Helper()
 	text, err := os.ReadFile("../.ci/run")
 	if err != nil {
@@ -23,81 +25,88 @@ func stages(t *testing.T) map[string]map[string]bool {
 	for _, stage := range regexp.MustCompile(`(?ms)^stage_(\w+)\(\) \{(.*?)\}$`).FindAllStringSubmatch(string(text), -1) {
 		run := map[string]bool{}
 		for _, call := range regexp.MustCompile(`(?m)\bmake ([^;\n}]*)`).FindAllStringSubmatch(stage[2], -1) {
-			follow(recipes, strings.Fields(call[1]), run)
+			follow(recipes, goals(recipes, call[1]), run)
 		}
 		all[stage[1]] = run
 	}
 	return all
 }
 
-// makeRecipes are the targets that each target has as prerequisites or calls with $(MAKE).
-func makeRecipes(t *testing.T) map[string][]string {
+// weeklyStages are the same of .github/workflows/weekly.yaml.
+func weeklyStages(t *testing.T) map[string]map[string]bool {
 	t.Helper()
-	called := map[string][]string{}
-	for _, file := range makeFiles(t) {
-		for _, rule := range regexp.MustCompile(`(?m)^([a-z][a-z0-9 -]*):([^=\n].*|)\n((?:\t.*\n)*)`).FindAllStringSubmatch(file, -1) {
-			prerequisites, _, _ := strings.Cut(rule[2], "##")
-			others := strings.Fields(prerequisites)
-			for _, call := range regexp.MustCompile(`\$\(MAKE\) ([^;)\n]*)`).FindAllStringSubmatch(rule[3], -1) {
-				others = append(others, strings.Fields(call[1])...)
-			}
-			for _, target := range strings.Fields(rule[1]) {
-				called[target] = append(called[target], others...)
+	var workflow struct {
+		Jobs map[string]struct {
+			Strategy struct {
+				Matrix struct {
+					Include []struct{ Stage, Targets string }
+				}
 			}
 		}
 	}
-	return called
-}
-
-func follow(recipes map[string][]string, targets []string, run map[string]bool) {
-	for _, target := range targets {
-		if others, is := recipes[target]; is && !run[target] {
-			run[target] = true
-			follow(recipes, others, run)
+	content, err := os.ReadFile("../.github/workflows/weekly.yaml")
+	if err == nil {
+		err = yaml.Unmarshal(content, &workflow)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	recipes := makeRecipes(t)
+	all := map[string]map[string]bool{"vulnerabilities": {"vulncheck": true}}
+	for _, job := range workflow.Jobs {
+		for _, stage := range job.Strategy.Matrix.Include {
+			run := map[string]bool{}
+			for command := range strings.SplitSeq(stage.Targets, ", ") {
+				follow(recipes, goals(recipes, command), run)
+			}
+			all[stage.Stage] = run
 		}
 	}
+	return all
 }
 
-func TestThePageAboutTheTestsSaysWhatTheGateRuns(t *testing.T) {
+// place is a cell of the last column: stages of the gate and of the week that run the target, or a part.
+var place = regexp.MustCompile("^(?:(a part in )?(gate|weekly) `([\\w-]+)`(?:: `make ([^`]+)`)?|no)$")
+
+func TestThePageAboutTheTestsSaysWhereEachTargetRuns(t *testing.T) {
 	page, err := os.ReadFile(testPage)
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, weekly, found := strings.Cut(string(page), "\n## Every week\n") // another workflow, which another test reads
+	before, weekly, found := strings.Cut(string(page), "\n## Every week\n") // its table has other columns
 	_, after, ends := strings.Cut(weekly, "\n## ")
 	if !found || !ends {
 		t.Fatal("the page has no section about the weekly workflow, or nothing after it")
 	}
-	byStage, named, rows := stages(t), regexp.MustCompile("`make ([a-z0-9-]+)"), 0
-	everywhere := map[string]bool{}
-	for _, run := range byStage {
-		maps.Copy(everywhere, run)
-	}
-	runs := func(stage, target string) bool { return byStage[stage][target] }
+	recipes, rows := makeRecipes(t), 0
+	stages := map[string]map[string]map[string]bool{"gate": gateStages(t), "weekly": weeklyStages(t)}
 	for _, row := range regexp.MustCompile("(?m)^\\| (`.*) \\|$").FindAllStringSubmatch(before+after, -1) {
 		rows++
 		columns := strings.Split(row[1], " | ")
-		target, gate := "", columns[len(columns)-1]
-		if found := named.FindStringSubmatch(columns[0]); found != nil {
-			target = found[1]
+		var target []string
+		if named := regexp.MustCompile("`make ([^`]+)").FindStringSubmatch(columns[0]); named != nil {
+			target = goals(recipes, named[1])
 		}
-		whole := regexp.MustCompile("^`(\\w+)`$").FindStringSubmatch(gate)
-		part := regexp.MustCompile("^a part in `(\\w+)`: `make ([a-z0-9-]+)`$").FindStringSubmatch(gate)
-		switch {
-		case gate == "no":
-			if everywhere[target] {
-				t.Errorf("%s: the page says that the gate does not run make %s, and it does", columns[0], target)
+		said := map[string]bool{}
+		for cell := range strings.SplitSeq(columns[len(columns)-1], "; ") {
+			p := place.FindStringSubmatch(cell)
+			if p == nil {
+				t.Errorf("%s: want no, or stages such as gate `lint`; got %q", columns[0], cell)
+				continue
 			}
-		case whole != nil:
-			if !runs(whole[1], target) {
-				t.Errorf("%s: the stage %s of .ci/run does not run make %s", columns[0], whole[1], target)
+			part, workflow, stage := p[1] != "", p[2], p[3]
+			said[workflow] = !part
+			runs := stages[workflow][stage]
+			if part && !runsAll(runs, goals(recipes, p[4])) || !part && workflow != "" && !runsAll(runs, target) {
+				t.Errorf("%s: the stage %s of the workflow %s does not run it, or not that part", columns[0], stage, workflow)
 			}
-		case part != nil:
-			if !runs(part[1], part[2]) || everywhere[target] {
-				t.Errorf("%s: want that the stage %s of .ci/run runs make %s, and no stage make %s", columns[0], part[1], part[2], target)
+		}
+		for workflow, all := range stages {
+			for stage, runs := range all {
+				if len(target) > 0 && runsAll(runs, target) && !said[workflow] {
+					t.Errorf("%s: the page does not say that the stage %s of the workflow %s runs it", columns[0], stage, workflow)
+				}
 			}
-		default:
-			t.Errorf("%s: want no, a stage, or a part in a stage; got %q", columns[0], gate)
 		}
 	}
 	if rows < 30 {
@@ -105,17 +114,36 @@ func TestThePageAboutTheTestsSaysWhatTheGateRuns(t *testing.T) {
 	}
 }
 
+func runsAll(runs map[string]bool, targets []string) bool {
+	return !slices.ContainsFunc(targets, func(target string) bool { return !runs[target] })
+}
+
 // proves is a target that proves or measures something.
-var proves = regexp.MustCompile(`^(test|bench|fuzz)(-|$)|^(cost|demo|lint|vulncheck|release-check|e2e-.*)$`)
+var proves = regexp.MustCompile(`^(test|fuzz|measure)(-|$)|^(demo|lint|vulncheck|release-check)$`)
 
 func TestThePageAboutTheTestsNamesEveryTargetThatProvesSomething(t *testing.T) {
 	page, err := os.ReadFile(testPage)
 	if err != nil {
 		t.Fatal(err)
 	}
-	targets := makeRecipes(t)
-	for _, target := range slices.Sorted(maps.Keys(targets)) {
-		if proves.MatchString(target) && !strings.HasSuffix(target, "-tools") && !strings.Contains(string(page), "`make "+target+"`") {
+	recipes, named := makeRecipes(t), map[string]bool{}
+	for _, command := range regexp.MustCompile("`make ([^`]+)`").FindAllStringSubmatch(string(page), -1) {
+		for _, target := range goals(recipes, command[1]) {
+			named[target] = true
+			if _, chooses := recipes[target+"-list"]; chooses {
+				for _, standard := range recipes[target] {
+					named[standard] = true
+				}
+			}
+		}
+		for _, word := range strings.Fields(command[1]) {
+			named[word] = true
+		}
+	}
+	for _, target := range slices.Sorted(maps.Keys(recipes)) {
+		_, chooses := recipes[target+"-list"]
+		helper := chooses || strings.HasSuffix(target, "-tools") || strings.HasSuffix(target, "-list")
+		if proves.MatchString(target) && !helper && !named[target] {
 			t.Errorf("%s does not name make %s", testPage, target)
 		}
 	}

@@ -2,7 +2,8 @@
 package test_test
 
 import (
-	"maps"
+	"go/build"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -57,18 +58,60 @@ func TestEveryDirectoryHasOneParagraphBelowTheHeadingOfItsKind(t *testing.T) {
 }
 
 func TestEveryParagraphNamesATarget(t *testing.T) {
-	targets := makeRecipes(t)
+	recipes := makeRecipes(t)
 	for _, entry := range paragraph.FindAllStringSubmatch(readIndex(t), -1) {
-		named := regexp.MustCompile("`make ([a-z0-9-]+)[^`]*`").FindAllStringSubmatch(entry[3], -1)
-		if len(named) == 0 {
+		if namesTargets(t, "the paragraph about "+entry[2], recipes, entry[3]) == 0 {
 			t.Errorf("the paragraph about %s names no target", entry[2])
 		}
-		for _, target := range named {
-			if _, is := targets[target[1]]; !is {
-				t.Errorf("the paragraph about %s names make %s, which is no target", entry[2], target[1])
+	}
+}
+
+// namesTargets wants each command of make in a text to name targets, and returns how many there are.
+func namesTargets(t *testing.T, what string, recipes map[string][]string, text string) int {
+	t.Helper()
+	commands := regexp.MustCompile("`make ([^`]+)`").FindAllStringSubmatch(text, -1)
+	for _, command := range commands {
+		for _, target := range goals(recipes, command[1]) {
+			if _, is := recipes[target]; !is {
+				t.Errorf("%s names make %s, which is no target", what, target)
 			}
 		}
 	}
+	return len(commands)
+}
+
+// A reader believes the index: a suite whose tests run with `make test` says so, and no other does.
+func TestAParagraphSaysWhetherMakeTestRunsItsTests(t *testing.T) {
+	for _, entry := range paragraph.FindAllStringSubmatch(readIndex(t), -1) {
+		if dir, isSuite := strings.CutPrefix(entry[2], "suite/"); isSuite {
+			says := regexp.MustCompile("[Pp]art of `make test`").MatchString(strings.Join(strings.Fields(entry[3]), " "))
+			if has := dir == "examples" || testsWithoutATag(t, entry[2]); has != says {
+				t.Errorf("the paragraph about %s says %t about being part of `make test`, and that is %t", entry[2], says, has)
+			}
+		}
+	}
+}
+
+// testsWithoutATag says whether `go test ./...` finds tests in a directory or below it. A module of its own is not part of that.
+func testsWithoutATag(t *testing.T, dir string) bool {
+	t.Helper()
+	found := false
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.IsDir() {
+			return err
+		}
+		if _, err := os.Stat(filepath.Join(path, "go.mod")); err == nil {
+			return fs.SkipDir
+		}
+		if p, err := build.ImportDir(path, 0); err == nil {
+			found = found || len(p.TestGoFiles)+len(p.XTestGoFiles) > 0
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
 }
 
 // makeFiles are the texts of the Makefile and of what it includes.
@@ -89,7 +132,7 @@ func makeFiles(t *testing.T) []string {
 	return texts
 }
 
-// The first table leads from a promise to its tests. A row names tests and the directories that have them.
+// The first table leads from a promise to the files of its tests. Every name in code is a function of one of them.
 func TestEveryPromiseLeadsToATest(t *testing.T) {
 	_, table, _ := strings.Cut(readIndex(t), "\n| --- |")
 	table, _, _ = strings.Cut(table, "\n\n")
@@ -97,45 +140,37 @@ func TestEveryPromiseLeadsToATest(t *testing.T) {
 	if len(rows) < 5 {
 		t.Fatalf("want at least 5 promises, found %d", len(rows))
 	}
-	targets := makeRecipes(t)
+	recipes := makeRecipes(t)
 	for _, row := range rows {
 		columns := strings.Split(row, "|")
-		there := map[string]bool{}
+		var texts strings.Builder
 		for _, link := range regexp.MustCompile(`\]\(([^)]+)\)`).FindAllStringSubmatch(columns[2], -1) {
-			maps.Copy(there, testsIn(t, link[1]))
+			if !strings.HasSuffix(link[1], "_test.go") {
+				t.Errorf("the promise%sleads to %s; want a file with tests", columns[1], link[1])
+				continue
+			}
+			texts.WriteString(read(t, link[1]))
 		}
-		named := regexp.MustCompile("`(Test\\w+)`").FindAllStringSubmatch(columns[2], -1)
+		named := regexp.MustCompile("`(\\w+)`").FindAllStringSubmatch(columns[2], -1)
 		if len(named) == 0 {
 			t.Errorf("the promise%sleads to no test", columns[1])
 		}
-		for _, test := range named {
-			if !there[test[1]] {
-				t.Errorf("the promise%snames %s, which is in none of its directories", columns[1], test[1])
+		for _, f := range named {
+			if !regexp.MustCompile(`(?m)^func (?:\([^)]*\) )?` + f[1] + `\(`).MatchString(texts.String()) {
+				t.Errorf("the promise%snames %s, which is in none of its files", columns[1], f[1])
 			}
 		}
-		for _, target := range regexp.MustCompile("`make ([a-z0-9-]+)`").FindAllStringSubmatch(columns[3], -1) {
-			if _, is := targets[target[1]]; !is {
-				t.Errorf("the promise%snames make %s, which is no target", columns[1], target[1])
-			}
+		if namesTargets(t, "the promise"+columns[1], recipes, columns[3]) == 0 {
+			t.Errorf("the promise%snames no target", columns[1])
 		}
 	}
 }
 
-func testsIn(t *testing.T, dir string) map[string]bool {
+func read(t *testing.T, path string) string {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
+	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	tests := map[string]bool{}
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, found := range regexp.MustCompile(`(?m)^func (Test\w+)\(t `).FindAllStringSubmatch(string(text), -1) {
-			tests[found[1]] = true
-		}
-	}
-	return tests
+	return string(text)
 }

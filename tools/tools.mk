@@ -9,13 +9,15 @@ empty :=
 space := $(empty) $(empty)
 
 ##@ Image
-.PHONY: image image-generator
+.PHONY: image image-driver image-generator
 
-image: $(IMAGE_ARCHS:%=bin/linux-%/cinder-csi-driver) ## the driver's OCI image as bin/cinder-csi-image.tar (Debian; its tools are run once; IMAGE_ARCHS="amd64 arm64" makes one for both)
+image: $(addprefix image-,$(or $(PROGRAM),driver)) ## the OCI image of the driver in bin/ (PROGRAM=generator: of the generator; IMAGE_ARCHS="amd64 arm64" makes one for both)
+
+image-driver: $(IMAGE_ARCHS:%=bin/linux-%/cinder-csi-driver) #: the driver's OCI image as bin/cinder-csi-image.tar (Debian; its tools are run once; IMAGE_ARCHS="amd64 arm64" makes one for both)
 	SOURCE_DATE_EPOCH="$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)}" \
 	  go run ./tools/image/cmd/oci-image -driver '$(subst $(space),$(comma),$^)' -debian-sources '$(DEBIAN_SOURCES)' -name '$(IMAGE)' -output bin/cinder-csi-image.tar
 
-image-generator: $(IMAGE_ARCHS:%=bin/linux-%/cinder-csi-generator) ## the generator's OCI image as bin/cinder-csi-generator-image.tar (program and CA certificates, user 65532)
+image-generator: $(IMAGE_ARCHS:%=bin/linux-%/cinder-csi-generator) #: the generator's OCI image as bin/cinder-csi-generator-image.tar (program and CA certificates, user 65532)
 	SOURCE_DATE_EPOCH="$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)}" \
 	  go run ./tools/image/cmd/oci-image -generator '$(subst $(space),$(comma),$^)' -debian-sources '$(DEBIAN_SOURCES)' -name '$(GENERATOR_IMAGE)' -output bin/cinder-csi-generator-image.tar
 
@@ -23,9 +25,9 @@ image-generator: $(IMAGE_ARCHS:%=bin/linux-%/cinder-csi-generator) ## the genera
 .PHONY: FORCE
 FORCE:
 bin/linux-%/cinder-csi-driver: FORCE
-	CGO_ENABLED=0 GOOS=linux GOARCH=$* go build -trimpath -tags '$(TAGS)' -ldflags '$(LDFLAGS)' -o $@ ./cmd/cinder-csi-driver
+	GOOS=linux GOARCH=$* go build -ldflags '$(LDFLAGS)' -o $@ ./cmd/cinder-csi-driver
 bin/linux-%/cinder-csi-generator: FORCE
-	CGO_ENABLED=0 GOOS=linux GOARCH=$* go build -trimpath -tags '$(TAGS)' -ldflags '$(LDFLAGS)' -o $@ ./cmd/cinder-csi-generator
+	GOOS=linux GOARCH=$* go build -ldflags '$(LDFLAGS)' -o $@ ./cmd/cinder-csi-generator
 
 # Without VERSION=vMAJOR.MINOR.PATCH on the command line, the version of the chart.
 RELEASE_VERSION = $(if $(filter command,$(firstword $(origin VERSION))),$(VERSION))
@@ -37,14 +39,8 @@ RELEASE_HOME ?=
 # release-check leaves the files of its first build in this directory.
 KEEP ?=
 # Built like the programs of the release, so that go compiles the packages of both once.
-RELEASE := CGO_ENABLED=0 go run -trimpath -tags '$(TAGS)' ./tools/release/cmd/release -version '$(RELEASE_VERSION)' -debian-sources '$(DEBIAN_SOURCES)' \
+RELEASE := go run ./tools/release/cmd/release -version '$(RELEASE_VERSION)' -debian-sources '$(DEBIAN_SOURCES)' \
   -builder '$(RELEASE_BUILDER)' -home '$(RELEASE_HOME)'
-
-##@ Pictures
-.PHONY: pictures
-
-pictures: ## draw the pictures of the pages again, from manifests, measured tables, and recordings of kubectl cinder and of the dashboards' data
-	go run ./tools/pictures/cmd/pictures
 
 ##@ Release
 .PHONY: release-dry-run release-check release-rehearsal

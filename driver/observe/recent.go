@@ -12,7 +12,7 @@ import (
 // driver then reads the volume as usual. No call is answered from the cache.
 //
 // Fifty volumes at once on a real cloud take 10.6 to 10.8 calls a volume with the cache, and 13.3 to 13.7 without it. The figures are from
-// make bench-openstack with Cinder 21 and Nova 26, 2026-11.
+// make measure WHAT=openstack with Cinder 21 and Nova 26, 2026-11.
 //
 // A restart empties the cache. The zero value is ready.
 type Recent struct {

@@ -99,7 +99,7 @@ func withPath(fields map[string]any, path []string, value any) map[string]any {
 	return with(fields, path[0], any(withPath(next, path[1:], value)))
 }
 
-// TestKustomizeEqualsHelmPairwiseOverEverySwitch gives each pair to one target; make test-render-pairwise and make test-strict give it to all.
+// TestKustomizeEqualsHelmPairwiseOverEverySwitch gives each pair to one target; make test-render PAIRWISE=1 and make test-strict give it to all.
 func TestKustomizeEqualsHelmPairwiseOverEverySwitch(t *testing.T) {
 	taken := map[string]bool{}
 	for at, target := range targets {

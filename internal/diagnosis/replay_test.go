@@ -81,7 +81,7 @@ func recordings(t *testing.T) map[string]*diagnosistest.Recording {
 	return all
 }
 
-// The recordings come from a real API server, the driver and a simulated cloud: make test-kubectl-cinder.
+// The recordings come from a real API server, the driver and a simulated cloud: make test-apiserver CASE=hangs.
 func TestEachRecordedHangIsNamedWithItsCause(t *testing.T) {
 	for name, r := range recordings(t) {
 		t.Run(name, func(t *testing.T) {

@@ -35,9 +35,9 @@ cluster-down: ## stop that Kubernetes and delete its data; the built programs st
 
 # The kernels of test/bed/vm/image that the guests boot. Most tests need that of trixie alone.
 VM_KERNELS := trixie
-vm-parts: build test-tools ## the kernels, the root file systems and the agent of the QEMU guests, in bin/vm (VM_KERNELS="trixie sid")
+vm-parts: build test-tools # the kernels, the root file systems and the agent of the QEMU guests, in bin/vm (VM_KERNELS="trixie sid")
 	$(MAKE) $(foreach kernel,$(VM_KERNELS),bin/vm/$(kernel)/initramfs)
-	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o bin/vm/guest-agent ./test/bed/vm/cmd/guest-agent
+	go build -ldflags '-s -w' -o bin/vm/guest-agent ./test/bed/vm/cmd/guest-agent
 
 bin/vm/%/initramfs: $(wildcard test/bed/vm/image/*) tools/image/need.go tools/image/tree.go tools/image/root.go
 	go run ./test/bed/vm/cmd/guest-image -dir bin/vm $*

@@ -10,31 +10,28 @@ HELM_LDFLAGS := -s -w $(foreach package,chartutil lint/rules,\
   -X helm.sh/helm/v3/pkg/$(package).k8sVersionMajor=1 -X helm.sh/helm/v3/pkg/$(package).k8sVersionMinor=$(KUBECTL_MINOR))
 
 ##@ Tools of tests
-.PHONY: tools crds test-tools test-monitoring-tools chart-docs
+.PHONY: tools crds test-tools test-monitoring-tools
 
 tools: $(TOOLS) ## build helm (3 and 4), helm-docs and kubectl into bin/tools/
 
-crds: ## copy the published CustomResourceDefinitions (snapshots, Prometheus operator, OpenShift) from their Go modules into bin/crds
+crds: # copy the published CustomResourceDefinitions (snapshots, Prometheus operator, OpenShift) from their Go modules into bin/crds
 	go run ./test/kit/crds -dir bin/crds
 
-test-tools: ## as root on Debian: install the file system tools that tests run, if any is missing
+test-tools: # as root on Debian: install the file system tools that tests run, if any is missing
 	@if [ "$$(id -u)" = 0 ] && command -v dpkg-query apt-get >/dev/null && \
 	  [ "$$(dpkg-query -W -f '$${db:Status-Status}\n' $(TEST_TOOLS) 2>/dev/null | grep -cx installed)" -lt $(words $(TEST_TOOLS)) ]; then \
 	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 install -y -qq --no-install-recommends $(TEST_TOOLS) >/dev/null; fi
 
-test-monitoring-tools: ## as root on Debian: install Prometheus and promtool, if they are missing
+test-monitoring-tools: # as root on Debian: install Prometheus and promtool, if they are missing
 	@command -v promtool >/dev/null || { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 install -y -qq --no-install-recommends prometheus >/dev/null; }
-
-chart-docs: tools ## write the chart's README from its values.yaml
-	bin/tools/helm-docs --chart-search-root charts --sort-values-order file --badge-style flat
 
 $(TOOLS) &: test/kit/render/go.mod test/kit/render/go.sum test/kit/render/kubectl/main.go test/kit/kit.mk
 	@mkdir -p bin/tools
-	cd test/kit/render && CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o ../../../bin/tools/ github.com/norwoodj/helm-docs/cmd/helm-docs ./kubectl
-	cd test/kit/render && CGO_ENABLED=0 go build -trimpath -ldflags '$(HELM_LDFLAGS)' -o ../../../bin/tools/helm helm.sh/helm/v3/cmd/helm
-	cd test/kit/render && CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o ../../../bin/tools/helm4 helm.sh/helm/v4/cmd/helm
+	cd test/kit/render && go build -ldflags '-s -w' -o ../../../bin/tools/ github.com/norwoodj/helm-docs/cmd/helm-docs ./kubectl
+	cd test/kit/render && go build -ldflags '$(HELM_LDFLAGS)' -o ../../../bin/tools/helm helm.sh/helm/v3/cmd/helm
+	cd test/kit/render && go build -ldflags '-s -w' -o ../../../bin/tools/helm4 helm.sh/helm/v4/cmd/helm
 	@touch $(TOOLS)
 
 bin/tools/strict: test/kit/strict/go.mod test/kit/strict/go.sum $(wildcard test/kit/strict/*.go)
 	@mkdir -p bin/tools
-	cd test/kit/strict && CGO_ENABLED=0 go vet -trimpath . && CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o ../../../bin/tools/strict .
+	cd test/kit/strict && go vet . && go build -ldflags '-s -w' -o ../../../bin/tools/strict .

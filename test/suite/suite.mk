@@ -1,131 +1,148 @@
 # What proves a promise: a directory of test/suite each. test/README.md says what each proves, docs/contributing/test.md what each needs.
 # GOGC=400 where thousands of small clouds come and go: measured on random histories, it saves an eighth of the processor time.
+GATE := go run ./test/kit/gate --
+# Another driver to compare with is a finished program: nothing here builds one. What it has beside, such as manifests, is in the directory UPSTREAM.
+ifdef PLUGIN
+override export PLUGIN := $(abspath $(PLUGIN))
+endif
 
 ##@ Prove it without a cloud
-.PHONY: demo test-errors test-sanity test-histories test-histories-long test-mutants test-partial test-partial-programs test-attack test-node-kills test-node-kills-ci test-soak test-examples test-html
+.PHONY: demo test-full test-full-race test-full-errors test-full-sanity test-full-histories test-full-histories-long test-full-partial test-full-attack
+.PHONY: test-full-node-kills test-full-node-kills-ci test-full-examples test-full-sizes test-mutants test-html
 
 demo: build ## inspect, generate and verify on a simulated cloud, and the life of one volume (as root, with a file on it)
 	go run ./test/suite/demo -bin bin -dir bin/demo
 
-test-errors: ## every fault at every request of every RPC; each reply follows the error table, and nothing is left behind
-	GOGC=400 go test ./test/suite/errortable -count 1 -timeout 15m -full
+ALL_SUITES := race sizes errors histories partial attack node-kills sanity examples
+test-full: $(addprefix test-full-,$(or $(SUITE),$(ALL_SUITES))) ## each suite in full, half an hour on two cores (SUITE=race, "errors sanity", list)
+
+# The packages that start goroutines, and the suites that tell their stories: a test wants each `go` statement of the programs there or linked into
+# the tests of one. The detector takes five to fifteen times the processor time, and needs a C compiler. RACE=... runs it on every package (weekly).
+RACE := cmd/cinder-csi-driver cmd/openstack-sim driver/... generator/inspect internal/cloud internal/cluster internal/memnet internal/openstacksim/... \
+  test/bed/vm/agent test/suite/conformance test/suite/driver test/suite/histories
+test-full-race: test-tools #: the packages that start goroutines, with the race detector (a C compiler; RACE=... for all packages)
+	$(GATE) -race -timeout 40m $(RACE:%=./%)
+
+# The packages whose tests have two sizes, and no suite of their own below; a test compares.
+SIZES := generator/cli generator/verify
+test-full-sizes: #: what make test plays in a short size
+	GOGC=400 $(GATE) -count 1 -timeout 40m $(SIZES:%=./%) -full
+
+test-full-errors: #: every fault at every request of every RPC; each reply follows the error table, and nothing is left behind
+	GOGC=400 $(GATE) -count 1 -timeout 15m ./test/suite/errortable -full
 
 # All at once: each waits for most of its time, on a simulated cloud of its own.
 SANITY := sanity-mount sanity-mount-split sanity-block sanity-block-split
-test-sanity: build test-tools ## csi-test's sanity suite on the simulated cloud: file systems and raw block, one process and two (disks need root)
+test-full-sanity: build test-tools #: csi-test's sanity suite on the simulated cloud: file systems and raw block, one process and two (disks need root)
+	cd test/suite/sanity && go test -c -o ../../../bin/tools/sanity.test .
 	$(MAKE) -j4 -O $(SANITY)
 
 .PHONY: $(SANITY)
 $(SANITY):
-	cd test/suite/sanity && go test -count 1 -timeout 15m $(if $(findstring block,$@),-access block) $(if $(findstring split,$@),-split)
+	cd test/suite/sanity && ../../../bin/tools/sanity.test -test.timeout 15m $(if $(findstring block,$@),-access block) $(if $(findstring split,$@),-split)
 
-test-histories: ## no volume is lost: every fault at every request of every RPC, random histories of several replicas; the mutants apply
-	GOGC=400 go test ./test/suite/histories -count 1 -timeout 40m -v -full -seeds 150 | grep -v -e '^=== ' -e '^ *--- PASS'
+test-full-histories: #: no volume is lost: every fault at every request of every RPC, random histories of several replicas (SEEDS=150); the mutants apply
+	GOGC=400 go test ./test/suite/histories -count 1 -timeout 40m -v -full -seeds $(or $(SEEDS),150) | grep -v -e '^=== ' -e '^ *--- PASS'
 
-test-histories-long: ## at least a million random operations from seed 1 on (SEEDS=4200, FIRST=1); about 45 minutes on two cores
+test-full-histories-long: #: not by default: at least a million random operations from seed 1 on (SEEDS=4200, FIRST=1); 45 minutes
 	GOGC=400 go test ./test/suite/histories -count 1 -timeout 6h -v -run Random -seed $(or $(FIRST),1) -seeds $(or $(SEEDS),4200) -keep $(or $(TMPDIR),/tmp)
+
+test-full-partial: #: every kind of request fails alone, for as long as an RPC lasts, with 1, 4 and 20 in flight, against the page
+	GOGC=400 $(GATE) -count 1 -timeout 30m -run TestAFault ./test/suite/partial -full
+
+test-full-attack: test-tools #: attacks by a hostile tenant, cloud and pull request, which must all fail; prints the peak of memory
+	$(GATE) -count 1 -timeout 20m ./test/suite/attack/tenant ./test/suite/attack/hostilecloud -full
+	$(GATE) -count 1 -timeout 10m ./test/suite/attack/pullrequest
+
+# In its own directory, so that go test shows the output of the tests.
+test-full-node-kills: test-tools #: as root: kill the node process at every system call and at ten writes of each mkfs, fsck and resize; prints the table
+	cd test/suite/nodekills && go test -count 1 -timeout 30m -full
+
+test-full-node-kills-ci: test-tools #: not by default: the part of node-kills that the gate runs
+	cd test/suite/nodekills && go test -count 1 -timeout 10m -ci
+
+test-full-examples: #: examples/ and own pipelines: actionlint, GitLab CI, Terraform, and the CRDs of Argo CD and Flux (60 MB of modules the first time)
+	cd test/suite/examples && go test -count 1 -tags $(TAGS),crds ./...
 
 # FULL=1 runs the tests of the changed package without -short too. SUITES are packages whose tests run after those.
 test-mutants: ## mutants of the product, each caught by its test; RANDOM=10 DIRS=driver/host,driver/node SEED= SUITES= FULL= draws some; HISTORIES=1 plays histories
 	$(if $(HISTORIES),go test ./test/suite/histories -count 1 -timeout 30m -run '^TestEveryMutant' -mutants -v,\
 	  go run ./test/suite/mutants/cmd $(if $(RANDOM),-random $(RANDOM) -dirs '$(or $(DIRS),driver)' -seed '$(SEED)' -suites '$(SUITES)' $(if $(FULL),-full)))
 
-test-partial: ## every kind of request fails alone, for as long as an RPC lasts, with 1, 4 and 20 in flight, against the page (three minutes)
-	GOGC=400 go test ./test/suite/partial -count 1 -timeout 30m -run TestAFault -full
-
-# PLUGIN is another driver of the same interface, such as upstream's cinder-csi-plugin.
-test-partial-programs: build ## ten of those faults on this driver and on PLUGIN=PATH, as processes in real time; prints both
-	go test -tags partial ./test/suite/partial -count 1 -timeout 60m -v -run TestTheSameFaultsOnPrograms -programs "$(CURDIR)/bin/cinder-csi-driver,$(PLUGIN)"
-
-test-attack: test-tools ## attacks by a hostile tenant, cloud and pull request, which must all fail; prints the peak of memory
-	go run ./test/kit/gate -- -count 1 -timeout 10m ./test/suite/attack/...
-
-# In its own directory, so that go test shows the output of the tests.
-test-node-kills: test-tools ## as root: kill the node process at every system call and at ten writes of each mkfs, fsck and resize; prints the table
-	cd test/suite/nodekills && go test -count 1 -timeout 30m -full
-
-test-node-kills-ci: test-tools ## the part of test-node-kills that CI runs
-	cd test/suite/nodekills && go test -count 1 -timeout 10m -ci
-
-test-soak: ## the driver as a process for 15 minutes on a cloud with faults: memory does not grow, SIGTERM drains (SOAK=15m)
-	go test -tags soak ./test/suite/soak -count 1 -v -timeout 0 -soak $(or $(SOAK),15m)
-
-test-examples: ## examples/ and own pipelines: actionlint, GitLab CI, Terraform, and the CRDs of Argo CD and Flux (60 MB of modules the first time)
-	cd test/suite/examples && go vet -tags crds ./... && go test -count 1 -tags crds ./...
-
 # The browser is large, so this is not part of the gate.
 HTML_SCREENSHOTS ?= docs/images
 test-html: build ## as root on Debian: open the HTML pages in Chromium (it is installed if it is missing); writes docs/images
 	@command -v chromium >/dev/null || { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 install -y -qq --no-install-recommends chromium fonts-dejavu-core >/dev/null; }
 	mkdir -p $(HTML_SCREENSHOTS)
-	cd test/suite/html && go vet ./... && go test -count 1 -timeout 10m -generator "$(abspath bin/cinder-csi-generator)" -screenshots "$(abspath $(HTML_SCREENSHOTS))"
+	cd test/suite/html && go test -count 1 -timeout 10m -generator "$(abspath bin/cinder-csi-generator)" -screenshots "$(abspath $(HTML_SCREENSHOTS))"
 
 ##@ Prove it with the tools of users
-.PHONY: test-render test-render-pairwise test-strict test-monitoring
+.PHONY: test-render test-strict test-monitoring
 
-test-render: tools ## helm lint; helm 3, helm 4 and kubectl kustomize give what the generator verified in process; the chart's README is current
-	go run ./test/kit/gate -- -count 1 -tags render -run '^TestTools' ./generator/verify ./overlays ./charts
-
-test-render-pairwise: tools ## the same for every pair of switches of a configuration, all on, all off, the oldest and the newest Kubernetes (minutes)
-	go run ./test/kit/gate -- -count 1 -tags render -run '^TestToolsGive' ./generator/verify -pairwise
+test-render: tools ## helm lint; helm 3, helm 4 and kubectl kustomize give what the generator verified in process; the chart's README (PAIRWISE=1: each pair of switches, minutes)
+	$(GATE) -count 1 -tags $(TAGS),render $(if $(PAIRWISE),-run '^TestToolsGive' ./generator/verify -pairwise,-run '^TestTools' ./generator/verify ./overlays ./charts)
 
 test-strict: bin/tools/strict crds ## each object of each target, format and switch by the API server's decoding, defaults and validation (the first build takes minutes)
-	go vet -tags strict ./generator/verify
-	go run ./test/kit/gate -- -count 1 -tags strict -run '^TestTheAPIServer' ./generator/verify
+	$(GATE) -count 1 -tags $(TAGS),strict -run '^TestTheAPIServer' ./generator/verify
 
 test-monitoring: build test-tools test-monitoring-tools ## each alert fires in its scenario and only there, each panel shows data of a real Prometheus; prints the tables (UPDATE=1 records the data of the pictures: eight minutes more)
-	go test -tags monitoring ./test/suite/monitoring -count 1 -v -run 'Alert|Panel|Files|Metric' $(if $(UPDATE),-update -timeout 30m) | grep -v -e '^=== ' -e '^ *--- PASS'
+	go test -tags $(TAGS),monitoring ./test/suite/monitoring -count 1 -v -run 'Alert|Panel|Files|Metric' $(if $(UPDATE),-update -timeout 30m) | grep -v -e '^=== ' -e '^ *--- PASS'
 
 ##@ Prove it in QEMU
-.PHONY: test-vm test-vm-ci
+.PHONY: test-vm test-vm-all test-vm-ci
+
+test-vm: $(addprefix test-vm-,$(or $(CASE),all)) ## the node role in QEMU servers: every disk bus, machine type and kernel; an hour (CASE=ci: the gate's part)
 
 # TEST_TOOLS of the guests; the parts of a guest are in test/bed/bed.mk.
-test-vm test-vm-ci: TEST_TOOLS += qemu-system-x86 qemu-utils genisoimage dosfstools mtools xz-utils secilc
-VM_TEST := go test -tags vm -count 1 -v -parallel 2 -timeout 2h ./test/suite/vm
-test-vm: VM_KERNELS := trixie bookworm bullseye sid
-test-vm: vm-parts ## the node role in QEMU servers: virtio, SCSI, NVMe, udev or none, every machine type, four kernels; writes test/bed/vm/RESULTS.md
+test-vm-all test-vm-ci: TEST_TOOLS += qemu-system-x86 qemu-utils genisoimage dosfstools mtools xz-utils secilc
+VM_TEST := go test -tags $(TAGS),vm -count 1 -v -parallel 2 -timeout 2h ./test/suite/vm
+test-vm-all: VM_KERNELS := trixie bookworm bullseye sid
+test-vm-all: vm-parts #: virtio, SCSI, NVMe, udev or none, every machine type, four kernels; writes test/bed/vm/RESULTS.md
 	$(VM_TEST) -kernels trixie,bookworm,bullseye,sid -results ../../bed/vm/RESULTS.md
 
-test-vm-ci: vm-parts ## the part of test-vm that CI runs: virtio and SCSI disks, and names that another volume got
+test-vm-ci: vm-parts #: the part that the gate runs: virtio and SCSI disks, and names that another volume got
 	$(VM_TEST) -run '^Test(AVirtioDisk|ASCSIDisk|AnotherVolume)'
 
 ##@ Prove it on a real OpenStack (make openstack-up)
-.PHONY: test-openstack test-parity test-openstack-driver test-openstack-options test-openstack-zones test-cloud test-cloud-guests test-openstack-restarts test-openstack-partial test-openstack-tls
+.PHONY: test-openstack test-openstack-parity test-openstack-driver test-openstack-options test-openstack-zones test-openstack-restarts
+.PHONY: test-openstack-partial test-openstack-tls test-cloud test-cloud-driver test-cloud-guests
 
 BED_TEST := go test -count 1 -timeout 30m -v
 
-test-openstack: test-parity test-openstack-driver ## cloudparity, generator, driver and csi-sanity against the real cloud; starts it if it is not up
+test-openstack: $(addprefix test-openstack-,$(or $(CASE),parity driver)) ## cloudparity, generator, driver and csi-sanity against the real cloud; starts it if it is not up (CASE=list)
 
-test-parity: ## the cases of the simulated cloud, on the real cloud
+test-openstack-parity: #: the cases of the simulated cloud, on the real cloud
 	$(MAKE) openstack-up
-	go run ./test/kit/gate -- -count 1 -timeout 30m ./test/suite/cloudparity -bed="$(OPENSTACK_BED)"
+	$(GATE) -count 1 -timeout 30m ./test/suite/cloudparity -bed="$(OPENSTACK_BED)"
 
-test-openstack-driver: build tools ## generator, driver, conformance, csi-sanity on the real cloud; OPENSTACK_TESTS=REGEXP runs some
+test-openstack-driver: build tools #: generator, driver, conformance, csi-sanity on the real cloud; OPENSTACK_TESTS=REGEXP runs some
 	$(MAKE) openstack-up
-	go run ./test/kit/gate -- -count 1 -tags openstack -timeout 30m -run '$(OPENSTACK_TESTS)' ./test/suite/openstack ./driver/openstack
+	$(GATE) -count 1 -tags $(TAGS),openstack -timeout 30m -run '$(OPENSTACK_TESTS)' ./test/suite/openstack ./driver/openstack
 
-test-cloud: build tools ## cloudparity, generator, driver, conformance, csi-sanity on a cloud of make cloud-up; keeps the record and writes the table (CLOUD=epoxy)
+test-cloud: $(addprefix test-cloud-,$(or $(CASE),driver)) ## an OpenStack of another release (make cloud-up); keeps the record and writes the table (CLOUD=epoxy, CASE=guests)
+
+test-cloud-driver: build tools #: cloudparity, generator, driver, conformance, csi-sanity on a cloud of make cloud-up; keeps the record and writes the table (CLOUD=epoxy)
 	$(MAKE) cloud-up
 	status=0; { go test -json -count 1 -timeout 1h ./test/suite/cloudparity -bed="$(CLOUD_BED)"; \
-	  OPENSTACK_BED="$(CLOUD_BED)" go test -json -p 1 -count 1 -tags openstack -timeout 2h -run '$(OPENSTACK_TESTS)' ./test/suite/openstack ./driver/openstack; } | \
+	  OPENSTACK_BED="$(CLOUD_BED)" go test -json -p 1 -count 1 -tags $(TAGS),openstack -timeout 2h -run '$(OPENSTACK_TESTS)' ./test/suite/openstack ./driver/openstack; } | \
 	  tee "$(CLOUD_BED)/log/test-cloud.json" | go run ./test/judge/clouds -bed "$(CLOUD_BED)" || status=$$?; \
 	go run ./test/judge/clouds -page docs/reference/compatibility.md; exit $$status
 
 test-cloud-guests: override CLOUD := epoxy
 test-cloud-guests: override BACKEND := ceph
 test-cloud-guests: override COMPUTE := libvirt
-test-cloud-guests: build ## the life of volumes in guests that Nova's libvirt driver runs (QEMU, Ceph); keeps the record and writes the table (an hour)
+test-cloud-guests: build #: the life of volumes in guests that Nova's libvirt driver runs (QEMU, Ceph); keeps the record and writes the table (an hour)
 	$(MAKE) cloud-up CLOUD=$(CLOUD) BACKEND=$(BACKEND) COMPUTE=$(COMPUTE)
-	status=0; OPENSTACK_BED="$(CLOUD_BED)" go test -json -count 1 -tags openstack -timeout 2h -run '$(OPENSTACK_TESTS)' ./test/suite/guests | \
+	status=0; OPENSTACK_BED="$(CLOUD_BED)" go test -json -count 1 -tags $(TAGS),openstack -timeout 2h -run '$(OPENSTACK_TESTS)' ./test/suite/guests | \
 	  tee "$(CLOUD_BED)/log/test-guests.json" | go run ./test/judge/clouds -bed "$(CLOUD_BED)" || status=$$?; \
 	go run ./test/judge/clouds -page docs/reference/compatibility.md; exit $$status
 
 # One volume zone beside two compute zones. Cinder takes its own zone if a request names one that it does not have.
 test-openstack-zones: export CINDER_AZS := nova
 test-openstack-zones: export CINDER_AZ_FALLBACK := true
-test-openstack-zones: build ## volumes, zone maps and decisions on a cloud whose volume zone is no compute zone; starts it, so none may be up
+test-openstack-zones: build #: volumes, zone maps and decisions on a cloud whose volume zone is no compute zone; starts it, so none may be up
 	$(MAKE) openstack-up
-	go run ./test/kit/gate -- -count 1 -tags openstack -timeout 20m -run TestVolumeZonesThatAreNoComputeZones ./test/suite/openstack
+	$(GATE) -count 1 -tags $(TAGS),openstack -timeout 20m -run TestVolumeZonesThatAreNoComputeZones ./test/suite/openstack
 
 # Settings of clouds that differ from the defaults, all in one cloud.
 test-openstack-options: export BED_TLS := 1
@@ -135,134 +152,146 @@ test-openstack-options: export BED_GATEWAY_RATE := 20
 test-openstack-options: export BED_FILTERS := $(CURDIR)/test/bed/openstack/few-filters.json
 test-openstack-options: export NOVA_CROSS_AZ_ATTACH := false
 test-openstack-options: export BED_NODES_PER_AZ := 2
-test-openstack-options: build tools ## as test-openstack-driver, on a cloud behind haproxy with 30 s timeouts and a rate limit, with short pages and few filters, without cross_az_attach; starts it, so none may be up
+test-openstack-options: build tools #: as test-openstack-driver, on a cloud behind haproxy with 30 s timeouts and a rate limit, with short pages and few filters, without cross_az_attach; starts it, so none may be up
 	$(MAKE) openstack-up
 	SSL_CERT_FILE='$(OPENSTACK_BED)/state/tls/ca.pem' \
-	  go run ./test/kit/gate -- -count 1 -tags openstack -timeout 1h -run '$(OPENSTACK_TESTS)' ./test/suite/openstack ./driver/openstack
+	  $(GATE) -count 1 -tags $(TAGS),openstack -timeout 1h -run '$(OPENSTACK_TESTS)' ./test/suite/openstack ./driver/openstack
 
-test-openstack-restarts: build ## volumes' lives while the real cloud's services restart; disturbs whoever else uses it
+test-openstack-restarts: build #: volumes' lives while the real cloud's services restart; disturbs whoever else uses it
 	$(MAKE) openstack-up
-	$(BED_TEST) -tags openstack,restart ./test/suite/openstack -run TestRestartsOfServicesUnderWayLoseNothing
+	$(BED_TEST) -tags $(TAGS),openstack,restart ./test/suite/openstack -run TestRestartsOfServicesUnderWayLoseNothing
 
-test-openstack-partial: build ## twenty volumes at once on the real cloud while one kind of request fails; prints times beside the healthy run
+test-openstack-partial: build #: twenty volumes at once on the real cloud while one kind of request fails; prints times beside the healthy run
 	$(MAKE) openstack-up
-	$(BED_TEST) -tags openstack ./test/suite/openstack -run TestPartialFaultsDelayNoVolumeForLong -volumes $(or $(VOLUMES),20)
+	$(BED_TEST) -tags $(TAGS),openstack ./test/suite/openstack -run TestPartialFaultsDelayNoVolumeForLong -volumes $(or $(VOLUMES),20)
 
-test-openstack-tls: build tools ## each way to give the CA of a cloud behind TLS, and a rotation of the CA; switches TLS on for whoever else uses that cloud
+test-openstack-tls: build tools #: each way to give the CA of a cloud behind TLS, and a rotation of the CA; switches TLS on for whoever else uses that cloud
 	$(MAKE) openstack-up TLS=1
-	status=0; $(BED_TEST) -tags openstack,tls ./test/suite/openstack -run '^TestTLS' || status=$$?; $(MAKE) openstack-up TLS=0 && exit $$status
+	status=0; $(BED_TEST) -tags $(TAGS),openstack,tls ./test/suite/openstack -run '^TestTLS' || status=$$?; $(MAKE) openstack-up TLS=0 && exit $$status
 
 ##@ Prove it on a real API server (the programs of make cluster-up)
-.PHONY: test-apiserver test-apiserver-versions test-gitops test-kubectl-cinder test-hypershift
+.PHONY: test-apiserver test-apiserver-bundles test-apiserver-versions test-apiserver-hangs test-gitops test-hypershift
 
 CLUSTER_PROGRAMS = cd test/bed/cluster && ./build.sh "$${CLUSTER_CACHE:-$$HOME/.cache/cluster-bed}/bin"
 
-test-apiserver: build tools crds ## apply, re-apply and remove each bundle as its README says, and replace upstream, on an API server without nodes (minutes)
+test-apiserver: $(addprefix test-apiserver-,$(or $(CASE),bundles)) ## bundles and kubectl cinder on an API server without nodes; minutes (CASE=list)
+
+test-apiserver-bundles: build tools crds #: apply, re-apply and remove each bundle as its README says, and replace upstream, on an API server without nodes (minutes)
 	$(CLUSTER_PROGRAMS)
-	go run ./test/kit/gate -- -count 1 -tags apiserver -timeout 30m ./test/suite/apiserver
+	$(GATE) -count 1 -tags $(TAGS),apiserver -timeout 30m ./test/suite/apiserver
 
 test-gitops: build tools crds ## Argo CD's and Flux's own controllers apply the bundles of examples/gitops (half an hour to build the first time, then six minutes)
 	$(CLUSTER_PROGRAMS)
 	test/suite/gitops/build.sh
-	go run ./test/kit/gate -- -count 1 -tags gitops -timeout 30m -parallel 1 ./test/suite/gitops
+	$(GATE) -count 1 -tags $(TAGS),gitops -timeout 30m -parallel 1 ./test/suite/gitops
 
 # Each version in turn, so that one API server runs at a time. VERSIONS="v1.27.16" runs some.
-test-apiserver-versions: build tools crds ## the bundles on API servers of older Kubernetes versions (VERSIONS; the first time it builds each for ten minutes); writes the table of the page
+test-apiserver-versions: build tools crds #: the bundles on API servers of older Kubernetes versions (VERSIONS; the first time it builds each for ten minutes); writes the table of the page
 	$(CLUSTER_PROGRAMS)
 	bin=$${CLUSTER_CACHE:-$$HOME/.cache/cluster-bed}; \
 	test/bed/cluster/build-versions.sh "$$bin/versions" $(VERSIONS); \
 	for version in $(or $(VERSIONS),$$(sed 's/#.*//' test/bed/cluster/versions.txt)); do \
-	  KUBE_APISERVER="$$bin/versions/$$version/kube-apiserver" go run ./test/kit/gate -- -count 1 -tags apiserver -timeout 30m \
+	  KUBE_APISERVER="$$bin/versions/$$version/kube-apiserver" $(GATE) -count 1 -tags $(TAGS),apiserver -timeout 30m \
 	    -run '^TestBundlesAreAppliedAndRemovedAsTheirReadmeSays$$' ./test/suite/apiserver -matrix $(CURDIR)/test/judge/versions/runs; done
 	go run ./test/judge/versions
 
-test-kubectl-cinder: build crds ## kubectl-cinder names the cause of each way to hang, on an API server with the real driver; RECORD=1 writes the recordings
+test-apiserver-hangs: build crds #: kubectl-cinder names the cause of each way to hang, on an API server with the real driver; RECORD=1 writes the recordings
 	$(CLUSTER_PROGRAMS)
-	go run ./test/kit/gate -- -count 1 -tags apiserver -timeout 10m -run '^TestVolume' ./test/suite/apiserver $(if $(RECORD),-update)
+	$(GATE) -count 1 -tags $(TAGS),apiserver -timeout 10m -run '^TestVolume' ./test/suite/apiserver $(if $(RECORD),-update)
 	$(if $(RECORD),go test ./internal/diagnosis -update && go test ./docs -run References -update)
 
 test-hypershift: build tools crds ## as root: a hypershift bundle on two API servers and the real cloud, with each way to reach the guest (HYPERSHIFT_CLOUD=simulated without it)
 	$(CLUSTER_PROGRAMS)
 	$(if $(filter simulated,$(HYPERSHIFT_CLOUD)),,$(MAKE) openstack-up)
-	go run ./test/kit/gate -- -count 1 -tags hypershift -timeout 30m ./test/suite/hypershift
+	$(GATE) -count 1 -tags $(TAGS),hypershift -timeout 30m ./test/suite/hypershift
 
 ##@ Prove it at scale (the programs of make cluster-up)
 .PHONY: test-scale
 
 # SCALE=small: 100 volumes on 20 nodes, six minutes. medium: 1,000 on 100. full: 10,000 on 1,000, 40 minutes, with 6 GiB of memory. all: the three, one
 # after the other. SCALE_ARGS are further arguments, such as -only leader,stop -keep. AGAIN=1 keeps the record that is there as the earlier one, with
-# which the page compares the new one. UPSTREAM=CHECKOUT of cloud-provider-openstack plays four stories with its plugin, and has records of its own.
+# which the page compares the new one. PLUGIN=PATH, a cinder-csi-plugin of upstream, plays four stories and has records of its own.
 SCALE ?= small
 SCALE_small := -volumes 100 -nodes 20 -rest 30s
 SCALE_medium := -volumes 1000 -nodes 100 -steady 1m -burst 200 -rest 2m -moved 100 -refused 500
 SCALE_full := -volumes 10000 -nodes 1000 -steady 10m -burst 1000 -rest 5m -moved 1000 -refused 500
-SCALE_OF := $(if $(UPSTREAM),upstream-)
-UPSTREAM_PLUGIN := $(CURDIR)/bin/upstream/cinder-csi-plugin
-test-scale: build ## as root: real control plane, sidecars and driver, hollow nodes and a simulated cloud; keeps the record and fills in the pages (SCALE=small|medium|full: 100, 1,000, 10,000 volumes, 6 to 40 minutes; all: 65 minutes; AGAIN=1: compare with the record of before; UPSTREAM=CHECKOUT: upstream's plugin)
+SCALE_OF := $(if $(PLUGIN),upstream-)
+test-scale: build ## as root: real control plane, sidecars and driver, hollow nodes, simulated cloud; writes the pages (SCALE=small|medium|full|all, AGAIN=1: compare with the record of before, PLUGIN=PATH)
 	$(CLUSTER_PROGRAMS)
-	$(if $(and $(UPSTREAM),$(AGAIN)),$(error AGAIN compares two runs of this driver, so it goes without UPSTREAM))
-	$(if $(UPSTREAM),CGO_ENABLED=0 GOFLAGS=-buildvcs=false go -C "$(UPSTREAM)" build -trimpath -o "$(UPSTREAM_PLUGIN)" ./cmd/cinder-csi-plugin)
+	$(if $(and $(PLUGIN),$(AGAIN)),$(error AGAIN compares two runs of this driver, so it goes without PLUGIN))
 	status=0; for scale in $(if $(filter all,$(SCALE)),small medium full,$(SCALE)); do \
 	  $(if $(AGAIN),cp test/judge/scale/runs/$$scale.json test/judge/scale/earlier/;) \
 	  case $$scale in small) args="$(SCALE_small)";; medium) args="$(SCALE_medium)";; full) args="$(SCALE_full)";; esac; \
-	  go run ./test/kit/gate -- -count 1 -tags scale -timeout 2h -run '^TestScale$$' ./test/suite/scale $$args $(if $(UPSTREAM),-plugin "$(UPSTREAM_PLUGIN)" -only burst$(comma)rest$(comma)move$(comma)leader) $(SCALE_ARGS) -record $(CURDIR)/test/judge/scale/runs/$(SCALE_OF)$$scale.json || status=$$?; \
+	  $(GATE) -count 1 -tags $(TAGS),scale -timeout 2h -run '^TestScale$$' ./test/suite/scale $$args $(if $(PLUGIN),-plugin "$(PLUGIN)" -only burst$(comma)rest$(comma)move$(comma)leader) $(SCALE_ARGS) -record $(CURDIR)/test/judge/scale/runs/$(SCALE_OF)$$scale.json || status=$$?; \
 	done; go run ./test/judge/scale && exit $$status
 
 ##@ Prove it on a real cluster (make cluster-up)
-.PHONY: test-cluster test-cluster-version test-pairs test-several-clouds test-e2e test-e2e-upstream test-external-storage test-recovery test-alerts-cluster
+.PHONY: test-cluster test-cluster-bundle test-cluster-version test-cluster-pairs test-cluster-clouds test-cluster-e2e test-cluster-upstream
+.PHONY: test-cluster-external test-cluster-recovery test-cluster-alerts
 
-test-cluster: build tools image ## a bundle in that cluster, by Kustomize and by Helm: volumes live, move, grow and go, nothing is left
-	go run ./test/kit/gate -- -count 1 -tags cluster -timeout 30m -run "TestBundle|TestThePages" ./test/suite/cluster
+test-cluster: $(addprefix test-cluster-,$(or $(CASE),bundle)) ## a bundle in that cluster, its promises and its recovery, case by case (CASE=e2e, list)
+
+test-cluster-bundle: build tools image-driver #: a bundle in that cluster, by Kustomize and by Helm: volumes live, move, grow and go, nothing is left
+	$(GATE) -count 1 -tags $(TAGS),cluster -timeout 30m -run "TestBundle|TestThePages" ./test/suite/cluster
 
 # What is tried on a cluster of another version: the life of a bundle, the pages, and twelve scenarios.
 VERSION_SCENARIOS = a claim waits|a StatefulSet|raw block|ReadWriteOncePod|is cloned|respects|drained node start|kubelet is killed|loses its power|start-up taint
-test-cluster-version: build tools image ## as test-cluster, with twelve scenarios of test-e2e, for a cluster of another version (make cluster-up KUBERNETES=v1.28.15); keeps the record and writes the table
-	status=0; { go test -json -count 1 -tags cluster -timeout 1h -run 'TestBundle|TestThePages' ./test/suite/cluster; \
-	  go test -json -count 1 -tags cluster -timeout 1h -run '^TestEndToEnd$$/($(or $(SCENARIO),$(VERSION_SCENARIOS)))' ./test/suite/cluster; } | \
+test-cluster-version: build tools image-driver #: the same, with twelve scenarios of e2e, for a cluster of another version (make cluster-up KUBERNETES=v1.28.15); keeps the record and writes the table
+	status=0; { go test -json -count 1 -tags $(TAGS),cluster -timeout 1h -run 'TestBundle|TestThePages' ./test/suite/cluster; \
+	  go test -json -count 1 -tags $(TAGS),cluster -timeout 1h -run '^TestEndToEnd$$/($(or $(SCENARIO),$(VERSION_SCENARIOS)))' ./test/suite/cluster; } | \
 	  go run ./test/judge/versions -cluster "$${CLUSTER_BED:-$${TMPDIR:-/tmp}/cluster-bed}" || status=$$?; \
 	go run ./test/judge/versions; exit $$status
 
-test-pairs: build tools crds image image-generator test-monitoring-tools ## a bundle for each row of a matrix of switches, every pair of them, with Prometheus and enforced NetworkPolicies in that cluster; prints the matrix (ROWS=1-4)
+test-cluster-pairs: build tools crds image-driver image-generator test-monitoring-tools #: a bundle for each row of a matrix of switches, every pair of them, with Prometheus and enforced NetworkPolicies in that cluster; prints the matrix (ROWS=1-4)
 	test/bed/cluster/build-pairs.sh "$${CLUSTER_CACHE:-$$HOME/.cache/cluster-bed}/bin"
-	go run ./test/kit/gate -- -count 1 -tags cluster -timeout 2h -run '^TestPairs$$' ./test/suite/cluster $(if $(ROWS),-rows $(ROWS))
+	$(GATE) -count 1 -tags $(TAGS),cluster -timeout 2h -run '^TestPairs$$' ./test/suite/cluster $(if $(ROWS),-rows $(ROWS))
 
-test-several-clouds: build tools image ## in that cluster, a bundle for the real cloud beside those of two simulated clouds with the same zone names
-	go run ./test/kit/gate -- -count 1 -tags cluster -timeout 1h -run '^TestSeveralClouds$$' ./test/suite/cluster
+test-cluster-clouds: build tools image-driver #: in that cluster, a bundle for the real cloud beside those of two simulated clouds with the same zone names
+	$(GATE) -count 1 -tags $(TAGS),cluster -timeout 1h -run '^TestSeveralClouds$$' ./test/suite/cluster
 
-test-e2e: build tools image ## the promises of the README in that cluster, scenario by scenario: moves, kills, swaps; half an hour on two quiet cores (SCENARIO=regexp, KEEP=1, UPDATE=1)
-	go run ./test/kit/gate -- -count 1 -tags cluster -timeout 3h -run "^TestEndToEnd\$$/$(if $(SCENARIO),($(SCENARIO)))" ./test/suite/cluster $(if $(KEEP),-keep) $(if $(UPDATE),-update)
+test-cluster-e2e: build tools image-driver #: the promises of the README in that cluster, scenario by scenario: moves, kills, swaps; half an hour on two quiet cores (SCENARIO=regexp, KEEP=1, UPDATE=1)
+	$(GATE) -count 1 -tags $(TAGS),cluster -timeout 3h -run "^TestEndToEnd\$$/$(if $(SCENARIO),($(SCENARIO)))" ./test/suite/cluster $(if $(KEEP),-keep) $(if $(UPDATE),-update)
 
-test-e2e-upstream: build tools ## the same scenarios with upstream's plugin, for the comparison (UPSTREAM=CHECKOUT); what fails is a result
-	-go run ./test/kit/gate -- -count 1 -tags cluster -timeout 3h -run '^TestEndToEndUpstream$$' ./test/suite/cluster
+test-cluster-upstream: build tools #: the same scenarios with upstream's plugin, for the comparison (PLUGIN=PATH, UPSTREAM=DIR with its manifests); what fails is a result
+	-$(GATE) -count 1 -tags $(TAGS),cluster -timeout 3h -run '^TestEndToEndUpstream$$' ./test/suite/cluster
 
-test-external-storage: build tools image ## Kubernetes' External.Storage tests on a bundle in that cluster (FOCUS=regexp, PROCS=4, KEEP=1; the first build takes half an hour)
+test-cluster-external: build tools image-driver #: Kubernetes' External.Storage tests on a bundle in that cluster (FOCUS=regexp, PROCS=4, KEEP=1; the first build takes half an hour)
 	test/suite/external/build.sh
-	go run ./test/kit/gate -- -count 1 -tags cluster -timeout 4h -run '^TestExternalStorage$$' ./test/suite/cluster \
+	$(GATE) -count 1 -tags $(TAGS),cluster -timeout 4h -run '^TestExternalStorage$$' ./test/suite/cluster \
 	  -focus '$(FOCUS)' -procs $(or $(PROCS),4) $(if $(KEEP),-keep)
 
-test-recovery: build tools image ## the cluster is lost, etcd restored, a volume transferred or deleted: kubectl cinder and the pages put it right (an hour; REHEARSAL=regexp, SITUATION=regexp)
-	go run ./test/kit/gate -- -count 1 -tags cluster -timeout 3h -run "^TestRecovery\$$/$(if $(REHEARSAL),($(REHEARSAL)))" ./test/suite/cluster
+test-cluster-recovery: build tools image-driver #: the cluster is lost, etcd restored, a volume transferred or deleted: kubectl cinder and the pages put it right (an hour; REHEARSAL=regexp, SITUATION=regexp)
+	$(GATE) -count 1 -tags $(TAGS),cluster -timeout 3h -run "^TestRecovery\$$/$(if $(REHEARSAL),($(REHEARSAL)))" ./test/suite/cluster
 
-test-alerts-cluster: build tools image crds test-monitoring-tools ## alerts fire for their real causes in that cluster, with the rules of the bundle; each wait is divided by FACTOR=30
-	go run ./test/kit/gate -- -count 1 -tags cluster -timeout 1h -run '^TestAlerts$$' ./test/suite/cluster -factor $(or $(FACTOR),30)
+test-cluster-alerts: build tools image-driver crds test-monitoring-tools #: alerts fire for their real causes in that cluster, with the rules of the bundle; each wait is divided by FACTOR=30
+	$(GATE) -count 1 -tags $(TAGS),cluster -timeout 1h -run '^TestAlerts$$' ./test/suite/cluster -factor $(or $(FACTOR),30)
 
 ##@ Measure
-.PHONY: bench bench-openstack bench-inspect e2e-anatomy cost
+.PHONY: measure measure-waiting measure-openstack measure-inspect measure-anatomy measure-metrics measure-partial measure-soak
 
-bench: ## the cost of waiting, hub against polling per volume, in virtual time; writes test/suite/bench/RESULTS.md (minutes)
+measure: $(addprefix measure-,$(or $(WHAT),list)) ## times, memory and calls, for the pages that show them (WHAT=waiting, list)
+
+measure-waiting: #: the cost of waiting, hub against polling per volume, in virtual time; writes test/suite/bench/RESULTS.md (minutes)
 	go test ./test/suite/bench -run Results -results RESULTS.md -timeout 30m -v
 
-bench-openstack: build ## fifty volumes at once on the real cloud; an idle driver. Say VOLUMES=N for another number
+measure-openstack: build #: fifty volumes at once on the real cloud; an idle driver. Say VOLUMES=N for another number
 	$(MAKE) openstack-up
-	$(BED_TEST) -tags openstack ./test/suite/openstack -run 'TestVolumesAtOnce|TestNothingIsAskedWhileNothingHappens' -volumes $(or $(VOLUMES),50) -idle 2m
+	$(BED_TEST) -tags $(TAGS),openstack ./test/suite/openstack -run 'TestVolumesAtOnce|TestNothingIsAskedWhileNothingHappens' -volumes $(or $(VOLUMES),50) -idle 2m
 
-bench-inspect: build ## time and memory of inspect on the real cloud, against its slowest request alone
+measure-inspect: build #: time and memory of inspect on the real cloud, against its slowest request alone
 	$(MAKE) openstack-up
-	$(BED_TEST) -tags openstack ./test/suite/openstack -run TestInspectTakesAboutAsLongAsItsSlowestCall
+	$(BED_TEST) -tags $(TAGS),openstack ./test/suite/openstack -run TestInspectTakesAboutAsLongAsItsSlowestCall
 
-e2e-anatomy: build tools image ## where the time of four flows goes, by this driver and by upstream's plugin in turn (UPSTREAM=CHECKOUT, REPEAT=3, KEEP=1); fills in docs/explanation/e2e.md
-	go run ./test/kit/gate -- -count 1 -tags cluster -timeout 90m -run '^TestAnatomy$$' ./test/suite/cluster -repeat $(or $(REPEAT),3) -anatomy $(CURDIR)/bin/anatomy.json $(if $(KEEP),-keep)
+measure-anatomy: build tools image-driver #: where the time of four flows goes in the cluster, by this driver and by upstream's plugin in turn (PLUGIN=PATH, UPSTREAM=DIR, REPEAT=3, KEEP=1); fills in docs/explanation/e2e.md
+	$(GATE) -count 1 -tags $(TAGS),cluster -timeout 90m -run '^TestAnatomy$$' ./test/suite/cluster -repeat $(or $(REPEAT),3) -anatomy $(CURDIR)/bin/anatomy.json $(if $(KEEP),-keep)
 	go run ./test/judge/report -anatomy bin/anatomy.json
 
-cost: build ## what metrics cost: time of a scrape with 1,000 volumes, memory of the node role, size of the driver (COST_BEFORE=COMMIT compares)
-	go test -tags monitoring ./test/suite/monitoring -count 1 -v -run Cost -before '$(COST_BEFORE)' | grep -v -e '^=== ' -e '^ *--- PASS'
+measure-metrics: build #: what metrics cost: time of a scrape with 1,000 volumes, memory of the node role, size of the driver (COST_BEFORE=COMMIT compares)
+	go test -tags $(TAGS),monitoring ./test/suite/monitoring -count 1 -v -run Cost -before '$(COST_BEFORE)' | grep -v -e '^=== ' -e '^ *--- PASS'
+
+# PLUGIN is another driver of the same interface, such as upstream's cinder-csi-plugin.
+measure-partial: build #: ten faults of partial on this driver and on PLUGIN=PATH, as processes in real time; prints both
+	go test -tags $(TAGS),partial ./test/suite/partial -count 1 -timeout 60m -v -run TestTheSameFaultsOnPrograms -programs "$(CURDIR)/bin/cinder-csi-driver,$(PLUGIN)"
+
+measure-soak: #: the driver as a process for 15 minutes on a cloud with faults: memory does not grow, SIGTERM drains (SOAK=15m)
+	go test -tags $(TAGS),soak ./test/suite/soak -count 1 -v -timeout 0 -soak $(or $(SOAK),15m)

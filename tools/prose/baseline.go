@@ -57,7 +57,7 @@ func (b Baseline) Above(findings []Finding) []Finding {
 }
 
 const baselineHeader = `# Known findings of the prose check: number, rule, file (for names: package). A number may only fall.
-# Rewrite texts, then run "make prose-update". For a list of the findings, run "go run ./tools/prose/cmd/prose -all DIRECTORY".
+# Rewrite texts, then run "go run ./tools/prose/cmd/prose -update". For a list of the findings, run "go run ./tools/prose/cmd/prose -all DIRECTORY".
 `
 
 // Marshal writes the baseline, sorted by place.

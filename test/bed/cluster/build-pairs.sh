@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds what `make test-pairs` needs beside the programs of the cluster: kube-router, which enforces NetworkPolicies, and kube-rbac-proxy.
+# Builds what `make test-cluster CASE=pairs` needs beside the programs of the cluster: kube-router, which enforces NetworkPolicies, and kube-rbac-proxy.
 set -euo pipefail
 bin=${1:?usage: build-pairs.sh DIRECTORY}
 cd "$(dirname "${BASH_SOURCE[0]}")"

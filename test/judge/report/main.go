@@ -1,5 +1,5 @@
-// Command report fills in the figures of docs/explanation/e2e.md. The times of the scenarios come from the log of `make test-e2e`. Those of
-// upstream's plugin come from the log of `make test-e2e-upstream`, and the anatomy from the file of `make e2e-anatomy`. The summary of Kubernetes' external-storage suite is a Markdown file. What is not given stays as it is.
+// Command report fills in the figures of docs/explanation/e2e.md. The times of the scenarios come from the log of `make test-cluster CASE=e2e`. Those of
+// upstream's plugin come from the log of `make test-cluster CASE=upstream`, and the anatomy from the file of `make measure WHAT=anatomy`. The summary of Kubernetes' external-storage suite is a Markdown file. What is not given stays as it is.
 //
 //	go run ./test/judge/report -log bin/e2e.log [-when "22 November 2026, commit 1234abc"]
 //	go run ./test/judge/report -upstream bin/e2e-upstream.log
@@ -20,10 +20,10 @@ import (
 )
 
 func main() {
-	log := flag.String("log", "", "what `make test-e2e` printed")
-	upstream := flag.String("upstream", "", "what `make test-e2e-upstream` printed")
+	log := flag.String("log", "", "what `make test-cluster CASE=e2e` printed")
+	upstream := flag.String("upstream", "", "what `make test-cluster CASE=upstream` printed")
 	when := flag.String("when", "", "date and commit of that run, for the page")
-	measured := flag.String("anatomy", "", "what `make e2e-anatomy` measured")
+	measured := flag.String("anatomy", "", "what `make measure WHAT=anatomy` measured")
 	suite := flag.String("suite", "", "the summary of the external-storage suite")
 	page := flag.String("page", "docs/explanation/e2e.md", "the page")
 	flag.Parse()

@@ -22,7 +22,7 @@ var (
 	figureLine   = regexp.MustCompile(`^measured: (.+)$`)
 )
 
-// readLog finds the scenarios in the log of `make test-e2e`. A scenario prints its figures before the line with its name.
+// readLog finds the scenarios in the log of `make test-cluster CASE=e2e`. A scenario prints its figures before the line with its name.
 func readLog(r io.Reader) ([]result, error) {
 	var all []result
 	var figures []string
@@ -115,7 +115,7 @@ func withResults(text string, results []result) (string, error) {
 
 var upstreamLine = regexp.MustCompile(`^measured: upstream {2}(.+?) +((?:\d+\.\d s|failed|not offered: .+))$`)
 
-// withUpstream writes what the log of `make test-e2e-upstream` says into its column. A row that the log does not have is marked as not run.
+// withUpstream writes what the log of `make test-cluster CASE=upstream` says into its column. A row that the log does not have is marked as not run.
 func withUpstream(text string, log io.Reader) (string, error) {
 	rows, err := parseRows(text)
 	if err != nil {

@@ -1,5 +1,5 @@
 // Command versions writes the table of Kubernetes versions in docs/reference/compatibility.md. Its records are those of
-// `make test-apiserver-versions`: one for each version of the API server, with what became of each bundle.
+// `make test-apiserver CASE=versions`: one for each version of the API server, with what became of each bundle.
 //
 //	go run ./test/judge/versions
 //

@@ -7,6 +7,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -62,6 +63,14 @@ func run(skips string, args []string, out io.Writer) error {
 		return err
 	}
 	cmd := exec.Command("go", append([]string{"test", "-json"}, args...)...)
+	if slices.Contains(args, "-race") {
+		cc := cmp.Or(os.Getenv("CC"), "gcc")
+		if _, err := exec.LookPath(cc); err != nil && os.Geteuid() != 0 {
+			fmt.Fprintf(out, "SKIPPED: the race detector needs a C compiler (apt-get install gcc libc6-dev): %v\n", err)
+			return nil
+		}
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=1") // which the race detector needs, and nothing else does
+	}
 	cmd.Stderr = os.Stderr
 	pipe, err := cmd.StdoutPipe()
 	if err != nil {

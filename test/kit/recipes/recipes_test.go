@@ -1,6 +1,6 @@
 // Package recipes proves that no target of the Makefile runs nothing. It reads every call of go test in a recipe, as make prints it and
 // as the shell understands it. The pattern must name a test in the packages of the call, built with its tags. The same holds for the
-// commands in pages, in .ci/run and in the pipelines, with their variables. `make test` and `make test-fast` run it.
+// commands in pages, in .ci/run and in the pipelines, with their variables.
 package recipes
 
 import (
@@ -180,19 +180,4 @@ func goalOf(word string) string {
 		return ""
 	}
 	return word
-}
-
-// A package that was moved would run with make test-fast again, unnoticed.
-func TestEverySlowPackageIsThere(t *testing.T) {
-	for l := range strings.Lines(runMake(t, top, "-pn")) {
-		if list, is := strings.CutPrefix(l, "SLOW_PACKAGES := "); is {
-			for _, p := range strings.Fields(list) {
-				if info, err := os.Stat(filepath.Join(top, p)); err != nil || !info.IsDir() {
-					t.Errorf("SLOW_PACKAGES: there is no directory %s", p)
-				}
-			}
-			return
-		}
-	}
-	t.Error("the Makefile has no SLOW_PACKAGES")
 }

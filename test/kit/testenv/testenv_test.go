@@ -13,9 +13,16 @@ type skipper struct {
 }
 
 func (s *skipper) Helper()                       {}
-func (s *skipper) Skip(args ...any)              { s.said = args[0].(string) }
-func (s *skipper) Skipf(format string, _ ...any) { s.said = "skip " + format }
-func (s *skipper) Fatalf(string, ...any)         { s.said = "fail" }
+func (s *skipper) Skip(args ...any)              { s.says(args[0].(string)) }
+func (s *skipper) Skipf(format string, _ ...any) { s.says("skip " + format) }
+func (s *skipper) Fatalf(string, ...any)         { s.says("fail") }
+
+// says keeps what ends the test: this one goes on after it.
+func (s *skipper) says(what string) {
+	if s.said == "" {
+		s.said = what
+	}
+}
 
 func TestWhatIsMissingIsSaid(t *testing.T) {
 	all := os.Geteuid() == 0 && !testing.Short()

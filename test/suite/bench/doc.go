@@ -9,5 +9,5 @@
 // notices the end.
 //
 //	go test ./test/suite/bench                            a small run
-//	go test ./test/suite/bench -run Results -results FILE    the whole comparison (make bench); RESULTS.md is its output
+//	go test ./test/suite/bench -run Results -results FILE    the whole comparison (make measure WHAT=waiting); RESULTS.md is its output
 package bench

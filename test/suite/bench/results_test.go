@@ -82,7 +82,7 @@ func TestAFewVolumesLiveWithEitherWayOfPolling(t *testing.T) {
 
 func TestResults(t *testing.T) {
 	if *results == "" {
-		return // make bench; the test above is the small form
+		return // make measure WHAT=waiting; the test above is the small form
 	}
 	var b strings.Builder
 	b.WriteString(head)
@@ -122,7 +122,7 @@ func plural(n int) string {
 
 const head = `# Waiting, measured
 
-Written by ` + "`make bench`" + `; [doc.go](doc.go) says what is measured and how. Times are virtual milliseconds. *own* is the cloud's time, *added*
+Written by ` + "`make measure WHAT=waiting`" + `; [doc.go](doc.go) says what is measured and how. Times are virtual milliseconds. *own* is the cloud's time, *added*
 what the driver adds to it. *within* is the percentage of operations to which it adds at most 150 ms or a tenth of the cloud's time. *tries* is
 the number of calls of the sidecar. *calls* are all requests to OpenStack for one operation: reads before it, the request itself, and polls. *each*
 polls every volume alone, with upstream's intervals; *ratio* is its calls divided by those of the hub.

@@ -35,7 +35,7 @@ spec:
     registry: mirror.invalid
 `
 
-// TestAlerts has each new alert fire for its real cause: `make test-alerts-cluster`. A real Prometheus scrapes the pods that the PodMonitors of the bundle
+// TestAlerts has each new alert fire for its real cause: `make test-cluster CASE=alerts`. A real Prometheus scrapes the pods that the PodMonitors of the bundle
 // select, with the rules of the bundle. Causes of one phase are there at the same time; only the alerts of the phase may fire.
 func TestAlerts(t *testing.T) {
 	c := running(t)

@@ -46,7 +46,7 @@ type measuredDriver struct {
 	install   func(t *testing.T)
 }
 
-// TestAnatomy measures where the time of four flows goes, with this driver and with upstream's plugin in turn: `make e2e-anatomy`. Without UPSTREAM
+// TestAnatomy measures where the time of four flows goes, with this driver and with upstream's plugin in turn: `make measure WHAT=anatomy`. Without PLUGIN
 // it measures this driver alone.
 func TestAnatomy(t *testing.T) {
 	c := running(t)
@@ -60,7 +60,7 @@ func TestAnatomy(t *testing.T) {
 	drivers := []measuredDriver{{"this driver", "", ownWorkloads, func(t *testing.T) {
 		b.kubectl(t, "apply", "--server-side", "--force-conflicts", "-k", b.dir)
 	}}}
-	if os.Getenv("UPSTREAM") != "" {
+	if os.Getenv("PLUGIN") != "" {
 		u := c.upstream(t, 5) // from 5 on the log has the end of an RPC
 		c.kubectl(t, "create", "secret", "generic", "cloud-config", "--namespace=kube-system", "--from-file=cloud.conf="+filepath.Join(u.openstack, "cloud.conf"))
 		t.Cleanup(func() { u.leave() })

@@ -64,7 +64,7 @@ const attributesClasses = `  attributesClasses:
     to-fast: {type: fast, policy: on-demand}
 `
 
-// TestEndToEnd installs one bundle and tries one scenario after the other: `make test-e2e`.
+// TestEndToEnd installs one bundle and tries one scenario after the other: `make test-cluster CASE=e2e`.
 func TestEndToEnd(t *testing.T) {
 	c := running(t)
 	t.Cleanup(func() { c.diagnose(t) })

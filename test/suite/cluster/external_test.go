@@ -28,7 +28,7 @@ var (
 	procs = flag.Int("procs", 4, "how many storage tests of TestExternalStorage run at the same time")
 )
 
-// TestExternalStorage runs Kubernetes' own storage tests on a bundle: `make test-external-storage`.
+// TestExternalStorage runs Kubernetes' own storage tests on a bundle: `make test-cluster CASE=external`.
 func TestExternalStorage(t *testing.T) {
 	c := running(t)
 	t.Cleanup(func() { c.diagnose(t) })

@@ -18,7 +18,7 @@ import (
 // pairRows selects rows of the matrix by their numbers: "3", "1-4".
 var pairRows = flag.String("rows", "", "rows of TestPairs, as 3 or 1-4; all when empty")
 
-// TestPairs installs a bundle for each row of the matrix, and uses what is switched on: `make test-pairs`. It prints one line for each row.
+// TestPairs installs a bundle for each row of the matrix, and uses what is switched on: `make test-cluster CASE=pairs`. It prints one line for each row.
 func TestPairs(t *testing.T) {
 	c := running(t)
 	if left := c.kubectl(t, "get", "namespace", "--ignore-not-found", "-o", "name", namespaces["controller"], namespaces["node"], "cinder-csi-south", "pairs"); left != "" {

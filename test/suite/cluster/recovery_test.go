@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// rehearsals are disasters, and the pages and commands that put them right: `make test-recovery`. Each begins and ends with the bundle installed and
-// no volume, and works in the namespaces shop and bank. They are not part of `make test-e2e`, since they take the cluster from everybody else.
+// rehearsals are disasters, and the pages and commands that put them right: `make test-cluster CASE=recovery`. Each begins and ends with the bundle installed and
+// no volume, and works in the namespaces shop and bank. They are not part of `make test-cluster CASE=e2e`, since they take the cluster from everybody else.
 var rehearsals = []scenario{
 	{"the cluster is lost and a new one takes its volumes", loseCluster},
 	{"etcd is restored from an older backup", restoreEtcd},

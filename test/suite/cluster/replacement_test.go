@@ -11,10 +11,10 @@ import (
 )
 
 // replacementScenarios replace the installed driver, so they run last. Each leaves the bundle of TestEndToEnd as it found it. Without a commit in
-// PREVIOUS or a checkout in UPSTREAM they are not part of the run.
+// PREVIOUS or a program in PLUGIN they are not part of the run.
 var replacementScenarios = slices.Concat(
 	ifSet("PREVIOUS", []scenario{{"driver upgraded from an earlier commit and rolled back", upgradeAndBack}}),
-	ifSet("UPSTREAM", []scenario{{"upstream's plugin replaced by this driver with volumes in use, and back", replaceUpstreamAndBack}}))
+	ifSet("PLUGIN", []scenario{{"upstream's plugin replaced by this driver with volumes in use, and back", replaceUpstreamAndBack}}))
 
 func ifSet(variable string, scenarios []scenario) []scenario {
 	if os.Getenv(variable) == "" {

@@ -22,8 +22,8 @@ type upstreamPlugin struct {
 	dir string // of the manifests as they are applied here
 }
 
-// upstream builds the plugin of the checkout in UPSTREAM and imports its images. The bed changes two things in the manifests: no image is pulled,
-// and verbosity is the log level.
+// upstream imports the images of upstream's manifests, which are in a checkout, UPSTREAM. The image of the plugin is made here, of the program PLUGIN
+// and the tools of this project's image. The bed changes two things in the manifests: no image is pulled, and verbosity is the log level.
 func (c *cluster) upstream(t *testing.T, verbosity int) upstreamPlugin {
 	t.Helper()
 	checkout := os.Getenv("UPSTREAM")
@@ -44,9 +44,12 @@ func (c *cluster) upstream(t *testing.T, verbosity int) upstreamPlugin {
 		all.WriteString(text)
 	}
 	archive := filepath.Join(cache(), "upstream", "image.tar")
-	c.build(t, filepath.Join(c.repo, "test", "bed", "cluster", "upstream-image.sh"), checkout, archive)
+	if err := os.MkdirAll(filepath.Dir(archive), 0o755); err != nil {
+		t.Fatal(err)
+	}
 	for _, match := range imageLine.FindAllStringSubmatch(all.String(), -1) {
-		if strings.Contains(match[1], "/cinder-csi-plugin:") {
+		if strings.Contains(match[1], "/cinder-csi-plugin:") && c.archives[match[1]] == "" {
+			c.build(t, "go", "-C", c.repo, "run", "./tools/image/cmd/oci-image", "-driver", os.Getenv("PLUGIN"), "-name", match[1], "-output", archive)
 			c.archives[match[1]] = archive
 		}
 	}

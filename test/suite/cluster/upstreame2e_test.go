@@ -51,7 +51,7 @@ deletionPolicy: Delete
 parameters: {type: backup, force-create: "true"}
 `
 
-// TestEndToEndUpstream tries the scenarios of TestEndToEnd with upstream's plugin, for the comparison: `make test-e2e-upstream`. A scenario that
+// TestEndToEndUpstream tries the scenarios of TestEndToEnd with upstream's plugin, for the comparison: `make test-cluster CASE=upstream`. A scenario that
 // fails is a result, which the page shows. The controller has two replicas, as that of the bundle.
 func TestEndToEndUpstream(t *testing.T) {
 	c := running(t)

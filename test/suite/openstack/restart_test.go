@@ -13,7 +13,7 @@ import (
 )
 
 // The test stops and restarts the services of the cloud while it creates, attaches, expands, detaches and deletes volumes. This disturbs other
-// users of the bed. Run it with `make test-openstack-restarts`.
+// users of the bed. Run it with `make test-openstack CASE=restarts`.
 func TestRestartsOfServicesUnderWayLoseNothing(t *testing.T) {
 	x := newTenant(t, bed(t), zonesOfBed[0])
 	d := x.startAnywhere(t)

@@ -47,19 +47,13 @@ func sanity(t *testing.T, x *tenant, flags ...string) []string {
 
 // The same suite with upstream's plugin, for the comparison. A spec that it fails is a result.
 func TestUpstreamBesideTheDriver(t *testing.T) {
-	checkout := os.Getenv("UPSTREAM")
-	if checkout == "" {
-		t.Skip("UPSTREAM names no checkout of cloud-provider-openstack")
+	plugin := os.Getenv("PLUGIN")
+	if plugin == "" {
+		t.Skip("PLUGIN names no program of upstream's plugin")
 	}
 	bed, err := filepath.Abs(bed(t))
 	if err != nil {
 		t.Fatal(err)
-	}
-	plugin := filepath.Join(t.TempDir(), "cinder-csi-plugin")
-	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", plugin, "./cmd/cinder-csi-plugin")
-	build.Dir, build.Env = checkout, append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-buildvcs=false")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build upstream's plugin in %s: %v\n%s", checkout, err, out)
 	}
 	x := newTenant(t, bed, zonesOfBed[0])
 	for _, line := range sanity(t, x, "-upstream", plugin) {

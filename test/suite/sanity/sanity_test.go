@@ -1,6 +1,6 @@
 // Package sanity runs the sanity suite of csi-test against the driver program: on the simulated cloud, or with -bed on a real one.
 // With -guest, test/suite/guests has started the driver in a guest.
-// `make test-sanity` builds the programs and runs it.
+// `make test-full SUITE=sanity` builds the programs and runs it.
 package sanity
 
 import (
