@@ -1,13 +1,17 @@
 package charts_test
 
 import (
+	"bytes"
 	"maps"
 	"reflect"
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/engine"
@@ -39,15 +43,13 @@ func renderFor(t *testing.T, release chartutil.ReleaseOptions, values map[string
 // renderOnly takes the values as they are.
 func renderOnly(t *testing.T, release chartutil.ReleaseOptions, values map[string]any, skipSchema bool) (map[string]string, error) {
 	t.Helper()
-	c, err := loader.LoadDir("cinder-csi")
-	if err != nil {
-		t.Fatal(err)
-	}
-	all, err := chartutil.ToRenderValuesWithSchemaValidation(c, values, release, chartutil.DefaultCapabilities, skipSchema)
+	c := *ourChart() // a copy: Helm may change what it renders
+	c.Metadata = new(*c.Metadata)
+	all, err := chartutil.ToRenderValuesWithSchemaValidation(&c, values, release, chartutil.DefaultCapabilities, skipSchema)
 	if err != nil {
 		return nil, err
 	}
-	files, err := engine.Render(c, all)
+	files, err := engine.Render(&c, all)
 	if err != nil {
 		return nil, err
 	}
@@ -58,15 +60,45 @@ func renderOnly(t *testing.T, release chartutil.ReleaseOptions, values map[strin
 	return byName, nil
 }
 
-// objects gives the objects that the chart writes, by kind and name. With -short, Helm does not check the values: it compiles the schema each
-// time, which takes as long as the templates. The tests that want a refusal check the schema nevertheless.
+// ourChart is the chart, and valuesSchema the schema of its values. Helm compiles the schema for each rendering, which takes as long as the
+// templates.
+var (
+	ourChart = sync.OnceValue(func() *chart.Chart {
+		c, err := loader.LoadDir("cinder-csi")
+		if err != nil {
+			panic(err)
+		}
+		return c
+	})
+	valuesSchema = sync.OnceValue(func() *jsonschema.Schema {
+		document, err := jsonschema.UnmarshalJSON(bytes.NewReader(ourChart().Schema))
+		if err != nil {
+			panic(err)
+		}
+		compiler := jsonschema.NewCompiler()
+		if err := compiler.AddResource("file:///values.schema.json", document); err != nil {
+			panic(err)
+		}
+		return compiler.MustCompile("file:///values.schema.json")
+	})
+)
+
+// objects gives the objects that the chart writes, by kind and name. It checks the values against the schema as Helm does.
 func objects(t *testing.T, values map[string]any) map[string]verify.Object {
 	t.Helper()
-	files, err := renderFor(t, anyRelease, values, testing.Short())
+	files, err := renderFor(t, anyRelease, values, true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := map[string]verify.Object{}
+	given := chartutil.CoalesceTables(chartutil.CoalesceTables(map[string]any{}, values), parse(t, ownImages))
+	all, err := chartutil.CoalesceValues(ourChart(), given)
+	if err == nil {
+		err = valuesSchema().Validate(all.AsMap())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	byID := map[string]verify.Object{}
 	for _, file := range slices.Sorted(maps.Keys(files)) {
 		if !strings.HasSuffix(file, ".yaml") {
 			continue
@@ -77,13 +109,13 @@ func objects(t *testing.T, values map[string]any) map[string]verify.Object {
 		}
 		for _, o := range decoded {
 			id := o.Kind() + "/" + o.Name()
-			if _, twice := all[id]; twice {
+			if _, twice := byID[id]; twice {
 				t.Errorf("%s is in the output twice", id)
 			}
-			all[id] = o
+			byID[id] = o
 		}
 	}
-	return all
+	return byID
 }
 
 // parse reads values that a test writes as YAML.

@@ -32,6 +32,7 @@ const measured = "measured: "
 const (
 	needsRoot  = "needs root: "
 	needsTools = "needs tools: "
+	needsFull  = "needs -full: "
 )
 
 // allowed are the skips that are no failure.
@@ -160,6 +161,7 @@ func (o *outcome) skip(name, why string, out io.Writer, may allowed) {
 		o.needRoot++
 	case strings.Contains(why, ".go:") && strings.Contains(why, ": "+needsTools) && (!may.root || may.short):
 		o.needTools++
+	case strings.Contains(why, ".go:") && strings.Contains(why, ": "+needsFull):
 	default:
 		fmt.Fprintf(out, "skip %s: %s\n", name, why)
 		if !slices.Contains(may.listed, test) {

@@ -39,7 +39,9 @@ func TestASkipForWantOfRootOrToolsNeedsNoLine(t *testing.T) {
 {"Action":"skip","Package":"p","Test":"B"}
 {"Action":"output","Package":"p","Test":"C","Output":"    c_test.go:9: it %sreal devices\n"}
 {"Action":"skip","Package":"p","Test":"C"}
-`, testenv.NeedsRoot, testenv.NeedsTools, testenv.NeedsRoot)
+{"Action":"output","Package":"p","Test":"D","Output":"    d_test.go:10: %sminutes\n"}
+{"Action":"skip","Package":"p","Test":"D"}
+`, testenv.NeedsRoot, testenv.NeedsTools, testenv.NeedsRoot, testenv.NeedsFull)
 	for _, c := range []struct {
 		may          allowed
 		root, tools  int

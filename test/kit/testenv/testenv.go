@@ -27,6 +27,17 @@ const (
 	NeedsTools = "needs tools: "
 )
 
+// NeedsFull begins the reason of a skip without -full. test/kit/gate accepts it too.
+const NeedsFull = "needs -full: "
+
+// NeedFull skips a test without -full: make test-full runs it.
+func NeedFull(t testing.TB, why string) {
+	t.Helper()
+	if !Full() {
+		t.Skip(NeedsFull + why)
+	}
+}
+
 // NeedRoot skips a test of real devices or file systems for other users than root, and for everybody with -short.
 func NeedRoot(t testing.TB) {
 	t.Helper()

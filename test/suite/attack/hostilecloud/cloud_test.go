@@ -16,6 +16,7 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/internal/memnet"
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
+	"github.com/cinder-csi/cinder-csi/test/kit/endless"
 )
 
 const (
@@ -200,16 +201,6 @@ func replaced(change func(key string, value any) any) attack {
 	})
 }
 
-// endless is a stream of one byte.
-type endless byte
-
-func (b endless) Read(p []byte) (int, error) {
-	for i := range p {
-		p[i] = byte(b)
-	}
-	return len(p), nil
-}
-
 // repeating is a stream of one text.
 type repeating struct {
 	text string
@@ -224,8 +215,8 @@ func (s *repeating) Read(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// huge is the size of a body that does not end before the reader gives up.
-const huge = 200 << 20
+// huge is the size of a body that does not end before the reader gives up: twice what internal/cloud reads of one.
+const huge = 2 * 8 << 20
 
 // body streams a start and then something huge.
 func body(status int, begin, repeat string) attack {
@@ -386,7 +377,7 @@ var loginAttacks = map[string]attack{
 		return honest
 	}),
 	"a login without an answer's end": login(func(_ *http.Request, honest *answered) *answered {
-		honest.stream = func(*http.Request) io.Reader { return endless('x') }
+		honest.stream = func(*http.Request) io.Reader { return endless.Byte('x') }
 		return honest
 	}),
 	"a login of an HTML page": login(func(_ *http.Request, honest *answered) *answered {

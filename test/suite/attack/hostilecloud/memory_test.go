@@ -2,7 +2,6 @@ package hostilecloud
 
 import (
 	"bytes"
-	"compress/gzip"
 	"context"
 	"fmt"
 	"io"
@@ -24,6 +23,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
+	"github.com/cinder-csi/cinder-csi/test/kit/endless"
 	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
@@ -85,14 +85,7 @@ func largePage(r *http.Request, honest *answered) *answered {
 }
 
 // bomb is a volume whose description has 200 MiB, compressed.
-var bomb = sync.OnceValue(func() []byte {
-	var text bytes.Buffer
-	w := gzip.NewWriter(&text)
-	_, _ = io.WriteString(w, `{"volume": {"description": "`)
-	_, _ = io.Copy(w, io.LimitReader(endless('x'), huge))
-	_ = w.Close()
-	return text.Bytes()
-})
+var bomb = sync.OnceValue(func() []byte { return endless.Bomb(`{"volume": {"description": "`, 'x', 200) })
 
 // ServeHTTP serves the hostile cloud over a real network.
 func (h *hostile) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -169,6 +162,7 @@ func (p *process) peak(t *testing.T) int {
 
 // TestThePeakOfTheDriversMemoryAgainstAHostileCloud runs all RPCs and more creates at once against each attack, each for a second and a half.
 func TestThePeakOfTheDriversMemoryAgainstAHostileCloud(t *testing.T) {
+	testenv.NeedFull(t, "builds the driver, and attacks it for half a minute")
 	h := newHostile()
 	server := httptest.NewServer(h)
 	t.Cleanup(server.Close) // after the driver's process has ended

@@ -1,8 +1,6 @@
 package tenant
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
 	"fmt"
 	"io"
@@ -24,6 +22,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/host/metadata"
 	"github.com/cinder-csi/cinder-csi/driver/node"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"github.com/cinder-csi/cinder-csi/test/kit/endless"
 	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
@@ -95,22 +94,8 @@ func TestM6AMetadataServiceCannotGiveANodeAnotherServersID(t *testing.T) {
 	}
 }
 
-// endless is a body without end, of bytes that cost nothing to send.
-type endless struct{}
-
-func (endless) Read(p []byte) (int, error) {
-	for i := range p {
-		p[i] = ' '
-	}
-	return len(p), nil
-}
-
 func TestAHostileMetadataServiceTakesNeitherMemoryNorAnotherAddress(t *testing.T) { // measures memory: not beside other tests
-	var zipped bytes.Buffer
-	zip := gzip.NewWriter(&zipped)
-	_, err := io.CopyN(zip, endless{}, 64<<20)
-	must(t, err)
-	must(t, zip.Close())
+	zipped := endless.Bomb("", ' ', 64)
 	var elsewhere atomic.Int32
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		elsewhere.Add(1)
@@ -118,10 +103,10 @@ func TestAHostileMetadataServiceTakesNeitherMemoryNorAnotherAddress(t *testing.T
 	}))
 	defer other.Close()
 	for name, service := range map[string]http.HandlerFunc{
-		"a body without end": func(w http.ResponseWriter, _ *http.Request) { _, _ = io.Copy(w, endless{}) },
+		"a body without end": func(w http.ResponseWriter, _ *http.Request) { _, _ = io.Copy(w, endless.Byte(' ')) },
 		"a body that unpacks": func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Encoding", "gzip")
-			_, _ = w.Write(zipped.Bytes())
+			_, _ = w.Write(zipped)
 		},
 		"a head without end": func(w http.ResponseWriter, _ *http.Request) {
 			for n := range 100 {
