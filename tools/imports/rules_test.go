@@ -91,7 +91,7 @@ var mayImport = rules{
 	// The sizes of a cluster are a table of the generator, and the judge writes them into a page beside what was measured.
 	"test/judge/...":         {"test/judge/anatomy", "test/judge/page", "test/judge/scale/record", "generator/v1alpha1"},
 	"test/kit/...":           {"test/kit/...", "driver/...", "internal/..."},
-	"test/suite/mutants/...": {"test/kit/mutant"},
+	"test/suite/mutants/...": {"test/kit/mutant", "test/suite/mutants"},
 	"test/suite/...":         {}, // their tests may import anything
 }
 

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -92,7 +93,8 @@ func (d *drawer) visit(n ast.Node) bool {
 	case *ast.DeferStmt:
 		switch n.Call.Fun.(type) {
 		case *ast.Ident, *ast.SelectorExpr:
-			if called(n.Call) != "recover" && !silent.MatchString(d.source(n.Call.Fun)) {
+			if !slices.Contains([]string{"recover", "cancel", "stop", "Stop"}, called(n.Call)) && // what a context or timer holds is freed later
+				!silent.MatchString(d.source(n.Call.Fun)) {
 				d.replace("a defer is dropped", n, "_ = "+d.source(n.Call.Fun))
 			}
 		}

@@ -34,7 +34,7 @@ func (m Mutant) Changed(root string) (map[string]string, error) {
 		file, text, err := e.find(root, files)
 		if err != nil {
 			return nil, fmt.Errorf("mutant %s no longer applies: %w\n"+
-				"find the code that now keeps the rule (%s), and copy its present text into the edit; never remove a mutant", m.Name, err, m.Rule)
+				"Find the code that now keeps this rule: %s. Copy its present text into the edit; never remove a mutant", m.Name, err, m.Rule)
 		}
 		files[file] = strings.Replace(text, e.Old, e.New, 1)
 	}

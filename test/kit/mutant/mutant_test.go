@@ -59,7 +59,7 @@ func TestARunHasOneVerdict(t *testing.T) {
 		{"a test panics", began + `{"Action":"output","Package":"p","Output":"panic: deadlock\n"}` + "\n" + `{"Action":"fail","Package":"p"}`, true, Caught, "TestA"},
 		{"all pass", `{"Action":"pass","Package":"p","Test":"TestA"}`, false, Survived, ""},
 		{"none runs", `{"Action":"pass","Package":"p"}`, false, Survived, ""},
-		{"no compiler takes it", `{"Action":"fail","Package":"p"}`, true, DoesNotGo, ""},
+		{"no compiler takes it", `{"Action":"fail","Package":"p"}`, true, DoesNotBuild, ""},
 		{"time runs out", began + `{"Action":"output","Package":"p","Test":"TestA","Output":"panic: test timed out after 1m0s\n"}`, true, TimedOut, "TestA"},
 	} {
 		tests, err := testlog.Reader{}.Read(strings.NewReader(c.in))

@@ -18,18 +18,17 @@ type Verdict string
 
 // A mutant that does not build is no mutant, and a test that ran into its timeout has often proved nothing.
 const (
-	Caught      Verdict = "caught"
-	Survived    Verdict = "SURVIVED"
-	DoesNotGo   Verdict = "does not build"
-	TimedOut    Verdict = "timed out"
-	NothingRuns Verdict = "matches no test" // of the present tree
-	FailsAnyway Verdict = "fails without the mutant"
+	Caught       Verdict = "caught"
+	Survived     Verdict = "SURVIVED"
+	DoesNotBuild Verdict = "does not build"
+	TimedOut     Verdict = "timed out"
 )
 
 // Result is the run of one test with one mutant.
 type Result struct {
 	Verdict   Verdict
-	By        string   // a test that failed
+	By        string   // the first test that failed
+	Failed    []string // all test functions that failed
 	Passed    []string // the tests that ran and passed
 	Output    string
 	Processor time.Duration // of compiler, linker and test
@@ -81,8 +80,11 @@ func judge(tests []testlog.Test, failed bool) Result {
 		switch {
 		case t.Outcome == testlog.Passed && t.Name != "":
 			r.Passed = append(r.Passed, t.Name)
-		case t.Outcome == testlog.Failed && t.Name != "" && r.By == "":
-			r.By = t.Name
+		case t.Outcome == testlog.Failed && t.Name != "":
+			r.By = cmp.Or(r.By, t.Name)
+			if t.Name == t.Top() {
+				r.Failed = append(r.Failed, t.Name)
+			}
 		case t.Outcome == testlog.Unfinished && t.Name != "":
 			unfinished = t.Name
 		}
@@ -97,7 +99,7 @@ func judge(tests []testlog.Test, failed bool) Result {
 	case strings.Contains(r.Output, "panic: test timed out after "):
 		r.Verdict = TimedOut
 	case r.By == "": // the compiler, or a process that ended itself
-		r.Verdict = DoesNotGo
+		r.Verdict = DoesNotBuild
 	default:
 		r.Verdict = Caught
 	}

@@ -50,7 +50,7 @@ type event struct {
 	Elapsed                       float64
 }
 
-// Read returns the tests and packages in the order in which they ended, and after them those that did not end, in the order in which they began.
+// Read returns the tests and packages in the order in which they ended. After them come those that did not end, in the order in which they began.
 func (r Reader) Read(in io.Reader) ([]Test, error) {
 	if r.Out == nil {
 		r.Out = io.Discard

@@ -15,6 +15,9 @@ import (
 	"testing"
 	"text/tabwriter"
 	"time"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/mutant"
+	"github.com/cinder-csi/cinder-csi/test/suite/mutants"
 )
 
 var (
@@ -26,17 +29,7 @@ var (
 // fewestMutants is how many rules of the driver the histories are known to check. It only grows.
 const fewestMutants = 34
 
-// mutant is the driver with one rule broken.
-type mutant struct {
-	name, rule string
-	edits      []edit
-}
-
-// edit replaces a text that occurs once in the files of a package, tests aside. It names no file and no line, so that it still applies after
-// most changes of the driver.
-type edit struct{ pkg, old, new string }
-
-// moduleRoot is the directory to which the packages of edits are relative.
+// moduleRoot is the directory to which the packages of mutants are relative.
 func moduleRoot(t *testing.T) string {
 	t.Helper()
 	root, err := filepath.Abs("../../..")
@@ -46,72 +39,7 @@ func moduleRoot(t *testing.T) string {
 	return root
 }
 
-func (m mutant) history() string { return filepath.Join("mutants", m.name+".json") }
-
-// changed returns the files that the mutant changes, with their new text, by absolute path.
-func (m mutant) changed(root string) (map[string]string, error) {
-	files := map[string]string{}
-	for _, e := range m.edits {
-		file, text, err := e.find(root, files)
-		if err != nil {
-			return nil, fmt.Errorf("mutant %s no longer applies; rewrite it for the same rule (%s), never remove it: %w", m.name, m.rule, err)
-		}
-		files[file] = strings.Replace(text, e.old, e.new, 1)
-	}
-	return files, nil
-}
-
-// find returns the file with the old text, and the text of that file after earlier edits of the same mutant.
-func (e edit) find(root string, edited map[string]string) (file, text string, err error) {
-	files, err := filepath.Glob(filepath.Join(root, e.pkg, "*.go"))
-	if err != nil {
-		return "", "", err
-	}
-	occurrences := 0
-	for _, f := range files {
-		if strings.HasSuffix(f, "_test.go") {
-			continue
-		}
-		content, ok := edited[f]
-		if !ok {
-			b, err := os.ReadFile(f)
-			if err != nil {
-				return "", "", err
-			}
-			content = string(b)
-		}
-		if n := strings.Count(content, e.old); n > 0 {
-			occurrences += n
-			file, text = f, content
-		}
-	}
-	if occurrences != 1 || e.old == e.new {
-		return "", "", fmt.Errorf("package %s has %d times, want once: %s", e.pkg, occurrences, e.old)
-	}
-	return file, text, nil
-}
-
-// overlay writes the changed files and the file for go's flag -overlay below dir.
-func (m mutant) overlay(root, dir string) (string, error) {
-	changed, err := m.changed(root)
-	if err != nil {
-		return "", err
-	}
-	replace := map[string]string{}
-	for file, text := range changed {
-		copied := filepath.Join(dir, fmt.Sprint(len(replace), ".go"))
-		if err := os.WriteFile(copied, []byte(text), 0o644); err != nil {
-			return "", err
-		}
-		replace[file] = copied
-	}
-	text, err := json.Marshal(map[string]any{"Replace": replace})
-	if err != nil {
-		return "", err
-	}
-	file := filepath.Join(dir, "overlay.json")
-	return file, os.WriteFile(file, text, 0o644)
-}
+func historyOf(m mutant.Mutant) string { return filepath.Join("mutants", m.Name+".json") }
 
 func readHistory(file string) (history, error) {
 	var h history
@@ -138,19 +66,19 @@ func readHistory(file string) (history, error) {
 // The mutants prove that the histories check the driver. So each must apply to the present code, and the unbroken driver must keep its
 // promises in its history.
 func TestEveryMutantApplies(t *testing.T) {
-	if len(mutants) < fewestMutants {
-		t.Errorf("there are %d mutants, fewer than the %d that there were", len(mutants), fewestMutants)
+	if len(mutants.Histories) < fewestMutants {
+		t.Errorf("there are %d mutants, fewer than the %d that there were", len(mutants.Histories), fewestMutants)
 	}
 	histories, err := filepath.Glob("mutants/*.json")
-	if err != nil || len(histories) != len(mutants) {
-		t.Errorf("%d histories for %d mutants (%v)", len(histories), len(mutants), err)
+	if err != nil || len(histories) != len(mutants.Histories) {
+		t.Errorf("%d histories for %d mutants (%v)", len(histories), len(mutants.Histories), err)
 	}
-	for _, m := range mutants {
-		t.Run(m.name, func(t *testing.T) {
-			if _, err := m.changed(moduleRoot(t)); err != nil {
+	for _, m := range mutants.Histories {
+		t.Run(m.Name, func(t *testing.T) {
+			if _, err := m.Changed(moduleRoot(t)); err != nil {
 				t.Error(err)
 			}
-			h, err := readHistory(m.history())
+			h, err := readHistory(historyOf(m))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -189,16 +117,16 @@ func TestEveryMutantIsCaught(t *testing.T) {
 	if !*mutate {
 		return // only with -mutants: each links the driver again
 	}
-	all := mutants
+	all := mutants.Histories
 	promises, tries := make([]string, len(all)), make([]int, len(all))
 	links := make(chan struct{}, 2) // that are made at a time
 	t.Run("mutants", func(t *testing.T) {
 		for i, m := range all {
-			t.Run(m.name, func(t *testing.T) {
+			t.Run(m.Name, func(t *testing.T) {
 				t.Parallel()
 				links <- struct{}{}
 				defer func() { <-links }()
-				if promises[i], tries[i] = m.caught(t); promises[i] == "" {
+				if promises[i], tries[i] = caught(t, m); promises[i] == "" {
 					promises[i] = "NOT CAUGHT"
 				}
 			})
@@ -211,17 +139,17 @@ func TestEveryMutantIsCaught(t *testing.T) {
 		if tries[i] == 0 {
 			continue // -run has left it out, or it does not apply
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\n", m.name, m.rule, promises[i], tries[i])
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\n", m.Name, m.Rule, promises[i], tries[i])
 	}
 	_ = w.Flush()
 	t.Logf("%d mutants\n%s", len(all), &table)
 }
 
 // caught builds a test with the mutant, which plays the history of the mutant until a promise is broken.
-func (m mutant) caught(t *testing.T) (promise string, tries int) {
+func caught(t *testing.T, m mutant.Mutant) (promise string, tries int) {
 	t.Helper()
 	root, dir := moduleRoot(t), t.TempDir()
-	overlay, err := m.overlay(root, dir)
+	overlay, err := m.Overlay(root, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,11 +157,11 @@ func (m mutant) caught(t *testing.T) (promise string, tries int) {
 	build := exec.CommandContext(t.Context(), "go", "test", "-overlay", overlay, "-c", "-o", binary, "./test/suite/histories")
 	build.Dir = root
 	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("mutant %s does not compile; rewrite it for the same rule, never remove it: %v\n%s", m.name, err, out)
+		t.Fatalf("mutant %s does not compile; rewrite it for the same rule, never remove it: %v\n%s", m.Name, err, out)
 	}
 	var out []byte
 	for tries = 1; tries <= mostTries; tries++ {
-		child := exec.CommandContext(t.Context(), binary, "-test.run", "^TestPlayOneHistory$", "-test.v", "-test.timeout", "2m", "-history", m.history())
+		child := exec.CommandContext(t.Context(), binary, "-test.run", "^TestPlayOneHistory$", "-test.v", "-test.timeout", "2m", "-history", historyOf(m))
 		out, _ = child.CombinedOutput() // its text says how it ended
 		for line := range strings.Lines(string(out)) {
 			if _, found, ok := strings.Cut(line, promiseBroken); ok {
@@ -242,7 +170,7 @@ func (m mutant) caught(t *testing.T) (promise string, tries int) {
 			}
 		}
 	}
-	t.Errorf("no promise is broken although this rule is: %s\n%s", m.rule, out)
+	t.Errorf("no promise is broken although this rule is: %s\n%s", m.Rule, out)
 	return "", mostTries
 }
 

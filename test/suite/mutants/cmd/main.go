@@ -13,11 +13,17 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/mutant"
+	"github.com/cinder-csi/cinder-csi/test/suite/mutants"
 )
 
 func main() {
+	only := flag.String("only", "", "apply only mutants whose names match")
 	count := flag.Int("random", 0, "draw this number of mutants by rule")
 	seed := flag.String("seed", "", "of the draw; the date by default")
 	dirs := flag.String("dirs", "driver", "directories of which the draw is, separated by commas")
@@ -27,7 +33,12 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	root, err := os.Getwd()
-	if err == nil {
+	switch {
+	case err != nil:
+	case *count == 0:
+		names := regexp.MustCompile(*only)
+		err = applyAll(ctx, root, slices.DeleteFunc(mutants.All(), func(m mutant.Mutant) bool { return !names.MatchString(m.Name) }), os.Stdout)
+	default:
 		if *seed == "" {
 			*seed = time.Now().Format(time.DateOnly)
 		}

@@ -68,7 +68,7 @@ func (d random) run(ctx context.Context, root string, out io.Writer) error {
 			switch a := tried[i]; {
 			case a.err != nil:
 				return a.err
-			case a.verdict == mutant.DoesNotGo: // another is drawn in its place
+			case a.verdict == mutant.DoesNotBuild: // another is drawn in its place
 			case a.verdict == mutant.Survived:
 				survived++
 				fmt.Fprintf(out, "SURVIVED %s", c.Diff(root))
