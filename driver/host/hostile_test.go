@@ -37,12 +37,18 @@ type hostile struct {
 // watchedTools runs programs, and keeps which.
 type watchedTools struct {
 	command.Processes
-	ran   []string
-	after func(name string) // runs when a program has ended
+	ran      []string
+	after    func(name string) // runs when a program has ended
+	wrap     []string          // the program by which mkfs is run
+	restored bool              // whether e2fsck was run with a backup of the superblock
 }
 
 func (w *watchedTools) Run(ctx context.Context, name string, args ...string) (Result, error) {
 	w.ran = append(w.ran, name)
+	w.restored = w.restored || name == "fsck.ext4" && slices.Contains(args, "-b")
+	if len(w.wrap) > 0 && strings.HasPrefix(name, "mkfs") {
+		name, args = w.wrap[0], slices.Concat(w.wrap[1:], []string{name}, args)
+	}
 	result, err := w.Processes.Run(ctx, name, args...)
 	if w.after != nil {
 		w.after(name)
