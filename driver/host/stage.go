@@ -173,25 +173,24 @@ func (h *Host) prepare(ctx context.Context, s StageSpec, d *disk.Disk, readOnly,
 	if err != nil {
 		return "", err
 	}
-	makeOne := found.FSType == "" || found.Unfinished && !mounted
+	makeOne := found.FSType == "" || found.Unfinished
 	switch {
 	case found.Other != "":
-		return refuse(volume.DataLoss, "holds %s and no supported file system; the driver neither mounts nor formats it. "+
-			"If nothing on the disk is needed, wipe it by hand", found.Other)
+		return refuse(volume.DataLoss, "holds %s and no supported file system; the driver neither mounts nor formats it. "+clearDisk, found.Other, d.Path)
+	case found.Lost != "":
+		return refuse(volume.DataLoss, "shows no file system, but copies of one: %s. Its first superblock is lost, so the driver neither mounts nor formats it. "+
+			"If its data is needed, make a snapshot first, and then repair it: %s. "+clearDisk, found.Lost, found.Repair, d.Path)
 	case makeOne && s.FromSource:
 		return refuse(volume.DataLoss, "shows no file system, and the volume was made from a source or recovered from a lost cluster. "+
 			"The driver does not format it, since it may hold data that the driver does not recognise. "+
 			"If it was used as a raw disk, its claim needs volumeMode Block. "+
 			"If no pod ever used it or its source, nothing is on it. Then delete the claim and make one without a source")
+	case makeOne && mounted:
+		return refuse(volume.DataLoss, "shows no file system, and is mounted elsewhere on this node; the driver does not format it. Unmount it there first")
 	case makeOne && readOnly:
 		return refuse(volume.Conflict, "is empty and the request is read-only; mount the volume writable once")
 	case makeOne:
-		if found.Unfinished {
-			h.log.WarnContext(ctx, "mkfs was killed before it finished; no file can be on the file system, so the driver makes it again",
-				"disk", d.Path, "serial", d.Serial, "type", found.FSType)
-		}
-		fsType := cmp.Or(s.FSType, s.DefaultFSType, fs.DefaultType)
-		return fsType, h.fs.Format(ctx, d, fsType, s.Format)
+		return h.format(ctx, s, d, found)
 	case !fs.Supported(found.FSType):
 		return refuse(volume.Conflict, "holds a %s file system; the driver mounts only %s", found.FSType, fs.SupportedTypes())
 	case s.FSType != "" && !fs.SameFamily(found.FSType, s.FSType):
@@ -199,6 +198,22 @@ func (h *Host) prepare(ctx context.Context, s StageSpec, d *disk.Disk, readOnly,
 			found.FSType, s.FSType, found.FSType)
 	}
 	return found.FSType, h.check(ctx, s.Volume, d, found.FSType, !readOnly && !mounted)
+}
+
+// clearDisk is advice for a disk that is refused. Its verb is the device. wipefs leaves the copies of a file system.
+const clearDisk = "If nothing on the disk is needed, delete the claim, or clear all of the disk: blkdiscard --zeroout %s"
+
+// format makes a file system on a disk that holds none, or one whose mkfs was killed, and returns its type.
+func (h *Host) format(ctx context.Context, s StageSpec, d *disk.Disk, found fs.Content) (string, error) {
+	if found.Unfinished {
+		h.log.WarnContext(ctx, "mkfs was killed before it finished; no file can be on the file system, so the driver makes it again",
+			"disk", d.Path, "serial", d.Serial, "type", found.FSType)
+		if err := h.fs.ClearCopies(ctx, d); err != nil {
+			return "", err
+		}
+	}
+	fsType := cmp.Or(s.FSType, s.DefaultFSType, fs.DefaultType)
+	return fsType, h.fs.Format(ctx, d, fsType, s.Format)
 }
 
 // check refuses a file system that is larger than its disk or uses another device. repair is true if fsck may write.

@@ -1,51 +1,57 @@
 package fs
 
 import (
-	"bytes"
 	"encoding/binary"
 	"hash/crc32"
 	"io"
 )
 
 // backupSuperblock is the place of a backup of the superblock of an ext file system.
-type backupSuperblock struct{ block, blockSize int64 }
+type backupSuperblock struct {
+	block, blockSize int64
+	super            []byte
+}
 
 // tornSuperblock reports whether e2fsck was killed while it wrote the superblock of the ext file system on the disk. It
 // returns the backup from which e2fsck can restore it (e2fsck(8), -b).
 //
 // e2fsck writes the superblock last, in several small writes, and the checksum is the last of them (e2fsprogs,
 // lib/ext2fs/closefs.c, write_primary_superblock). After a kill between two of them the kernel refuses to mount and
-// `fsck -a` refuses to repair, so the volume could never be staged again. This function recognises only that case. The
-// superblock has a wrong checksum. Every field of it that says where something is equals that of the backup in the next
-// group. The checksum of the backup is right. Any other damage is for a person to decide on.
+// `fsck.ext4 -a` refuses to repair, so the volume could never be staged again. This function recognises only that case. The
+// superblock has a wrong checksum. Every field of it that says where something is equals that of a backup whose checksum
+// is right. Any other damage is for a person to decide on.
 func tornSuperblock(r io.ReaderAt) (backupSuperblock, bool) {
 	primary := make([]byte, superSize)
-	if _, err := r.ReadAt(primary, extSuper); err != nil {
+	if _, err := r.ReadAt(primary, extSuper); err != nil || !isExt(primary) || !extHasChecksum(primary) || extChecksumValid(primary) {
 		return backupSuperblock{}, false
 	}
-	if !isExt(primary) || !extHasChecksum(primary) || extChecksumValid(primary) {
-		return backupSuperblock{}, false
-	}
-	little := binary.LittleEndian
-	at := backupSuperblock{
-		block:     int64(little.Uint32(primary[0x14:])) + int64(little.Uint32(primary[0x20:])), // s_first_data_block, s_blocks_per_group
-		blockSize: 1024 << little.Uint32(primary[0x18:]),
-	}
-	backup := make([]byte, superSize)
-	if _, err := r.ReadAt(backup, at.block*at.blockSize); err != nil {
-		return backupSuperblock{}, false
-	}
-	if !isExt(backup) || !extHasChecksum(backup) || !extChecksumValid(backup) || little.Uint16(backup[0x5A:]) != 1 { // s_block_group_nr
-		return backupSuperblock{}, false
-	}
-	for _, field := range extLayout {
-		if !bytes.Equal(primary[field[0]:field[1]], backup[field[0]:field[1]]) {
-			return backupSuperblock{}, false
+	for _, backup := range extBackups(r, primary) {
+		const needsRecovery = 0x4 // of s_feature_incompat: set while the file system is mounted, in the first superblock only
+		incompat := func(super []byte) uint32 { return binary.LittleEndian.Uint32(super[0x60:]) &^ needsRecovery }
+		if extHasChecksum(backup.super) && sameExt(primary, backup.super) && incompat(primary) == incompat(backup.super) {
+			return backup, true
 		}
 	}
-	const needsRecovery = 0x4 // of s_feature_incompat: set while the file system is mounted, in the first superblock only
-	incompat := func(super []byte) uint32 { return little.Uint32(super[0x60:]) &^ needsRecovery }
-	return at, incompat(primary) == incompat(backup)
+	return backupSuperblock{}, false
+}
+
+// extBackups reads the backups of a superblock that are where it says and whose checksum, if there is one, is right. A backup that
+// cannot be read counts as none.
+func extBackups(r io.ReaderAt, primary []byte) (backups []backupSuperblock) {
+	little := binary.LittleEndian
+	blockSize, first, perGroup := int64(1024)<<little.Uint32(primary[0x18:]), int64(little.Uint32(primary[0x14:])), int64(little.Uint32(primary[0x20:]))
+	if perGroup == 0 {
+		return nil
+	}
+	blocks, _ := extSize(primary)
+	for _, group := range extBackupGroups(int64(min(blocks, 1<<50))/perGroup + 1) {
+		at := first + group*perGroup
+		super := make([]byte, superSize)
+		if _, err := r.ReadAt(super, at*blockSize); err == nil && isExtCopy(super, at*blockSize) && (!extHasChecksum(super) || extChecksumValid(super)) {
+			backups = append(backups, backupSuperblock{at, blockSize, super})
+		}
+	}
+	return backups
 }
 
 // extLayout are the fields of a superblock that say where something is, from and to (Linux, fs/ext4/ext4.h, struct

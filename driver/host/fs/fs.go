@@ -7,6 +7,7 @@ package fs
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -162,8 +163,35 @@ func NewTools(o Options) *Tools {
 	return t
 }
 
+// ClearCopies overwrites the copies of a file system whose mkfs was killed, before it is made again. If the next mkfs is
+// killed too, what it has changed then does not contradict them.
+func (t *Tools) ClearCopies(ctx context.Context, d *disk.Disk) error {
+	copies, err := FindCopies(ctx, d)
+	if err == nil {
+		err = d.Verify(ctx)
+	}
+	if err != nil || len(copies) == 0 {
+		return err
+	}
+	f, err := os.OpenFile(d.Path, os.O_WRONLY|unix.O_EXCL, 0)
+	if err != nil {
+		return volume.Errorf(volume.Failed, "clear disk %s of an unfinished file system: %w", d.Path, err)
+	}
+	for _, c := range copies {
+		_, writeErr := f.WriteAt(make([]byte, clearSize), c.At/clearSize*clearSize)
+		err = errors.Join(err, writeErr)
+	}
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return volume.Errorf(volume.Failed, "clear disk %s of an unfinished file system: %w", d.Path, err)
+	}
+	return nil
+}
+
+// clearSize is a sector, which no other copy shares.
+const clearSize = 512
+
 // Format makes a file system on an empty disk. Errors: InvalidArgument for an option that the type lacks, Failed if
-// mkfs fails, and those of Disk.Verify.
+// mkfs fails, Busy while something uses the disk, and those of Disk.Verify.
 func (t *Tools) Format(ctx context.Context, d *disk.Disk, fsType string, format contract.Format) error {
 	options, err := mkfsArguments(fsType, format)
 	if err != nil {
@@ -171,6 +199,10 @@ func (t *Tools) Format(ctx context.Context, d *disk.Disk, fsType string, format 
 	}
 	if err := d.Verify(ctx); err != nil {
 		return err
+	}
+	if t.inUse(d.Path) {
+		return volume.Errorf(volume.Busy, "format disk %s as %s: something on this node uses the disk, so the driver does not format it. "+
+			"The driver tries again when kubelet retries", d.Path, fsType)
 	}
 	mkfs := fileSystems[fsType].mkfs
 	t.log.InfoContext(ctx, "making a file system", "disk", d.Path, "serial", d.Serial, "type", fsType, "options", options)

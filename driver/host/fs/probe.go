@@ -5,20 +5,24 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/cinder-csi/cinder-csi/driver/host/command"
 	"github.com/cinder-csi/cinder-csi/driver/host/disk"
+	"github.com/cinder-csi/cinder-csi/driver/host/wait"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// Content is what a disk holds. The zero value is a disk that was read and has no signature that blkid, wipefs or extraSignatures know: it
-// counts as empty. No tool can tell data without a signature from an empty disk.
+// Content is what a disk holds. The zero value is a disk that was read and has no signature that blkid, wipefs or extraSignatures know, and no
+// copy of copyFormats: it counts as empty. No tool can tell data without a signature from an empty disk.
 type Content struct {
 	FSType string // of the one file system that fills the disk, by the name of blkid; the driver may not support it (Supported)
 	Other  string // a description of anything else: a partition table, LUKS, LVM, two signatures at once, one that only wipefs knows
+	// Lost describes copies of a file system whose first superblock is lost, and Repair is the command that repairs it from them.
+	Lost, Repair string
 	// Unfinished is true if mkfs was killed while it made the file system, so that it cannot be mounted and holds no
-	// file.
+	// file. FSType is empty if no tool shows it.
 	Unfinished bool
 }
 
@@ -43,6 +47,7 @@ func (t *Tools) Probe(ctx context.Context, d *disk.Disk) (Content, error) {
 		return Content{}, volume.Errorf(volume.DataLoss, "probe disk %s with serial %q: the disk cannot be read, so its content is unknown and "+
 			"the driver does not use it: %w", d.Path, d.Serial, err)
 	}
+	// Both tools are asked, since blkid without memory exits with 2, "nothing found", and prints nothing. wipefs does not.
 	probe, err := command.Ask(ctx, t.run, "blkid", "-p", "-o", "export", "--", d.Path)
 	if err != nil {
 		return Content{}, err
@@ -63,14 +68,38 @@ func (t *Tools) Probe(ctx context.Context, d *disk.Disk) (Content, error) {
 	if found == (Content{}) {
 		found.Other, err = findExtraSignature(d)
 	}
-	if found.FSType == "xfs" { // mkfs of the other types writes its signature last
+	if err == nil && found.FSType == "xfs" { // mkfs of the other types writes its signature last
 		found.Unfinished, err = xfsUnfinished(d)
+	}
+	if err == nil && (found == (Content{}) || found.Unfinished) {
+		err = probeCopies(ctx, d, &found)
+	}
+	if ctx.Err() != nil {
+		return Content{}, wait.Ended(ctx, "probe disk %s with serial %q: the driver was reading it", d.Path, d.Serial)
 	}
 	if err != nil {
 		return Content{}, volume.Errorf(volume.DataLoss, "probe disk %s with serial %q: the disk can no longer be read, so the driver does not use it: %w",
 			d.Path, d.Serial, err)
 	}
 	return found, nil
+}
+
+// probeCopies looks for copies of a file system before a disk counts as empty, or as one whose mkfs was killed.
+func probeCopies(ctx context.Context, d *disk.Disk, found *Content) error {
+	copies, err := FindCopies(ctx, d)
+	if err != nil || len(copies) == 0 {
+		return err
+	}
+	if found.Unfinished { // mkfs.xfs makes its copies early
+		if found.Unfinished = !slices.ContainsFunc(copies, func(c Copy) bool { return c.Format != "xfs" }); found.Unfinished {
+			return nil
+		}
+	} else if found.Unfinished, err = extUnfinished(d, copies); err != nil || found.Unfinished {
+		return err
+	}
+	found.FSType = ""
+	found.Lost, found.Repair = describeCopies(copies, d.Path)
+	return nil
 }
 
 var errNoSize = errors.New("its size is 0")

@@ -1,6 +1,7 @@
 package fs
 
 import (
+	"bytes"
 	"encoding/binary"
 	"io"
 
@@ -30,6 +31,16 @@ func CheckFits(d *disk.Disk, id volume.ID, fsType string) error {
 	return nil
 }
 
+func extSize(super []byte) (blocks, blockSize uint64) {
+	const wide = 0x80 // of s_feature_incompat
+	little := binary.LittleEndian
+	blocks, blockSize = uint64(little.Uint32(super[4:])), 1024<<little.Uint32(super[24:])
+	if little.Uint32(super[96:])&wide != 0 {
+		blocks |= uint64(little.Uint32(super[0x150:])) << 32
+	}
+	return blocks, blockSize
+}
+
 // fileSystemSize reads how large the file system is by its superblock; 0 if that is unknown.
 func fileSystemSize(r io.ReaderAt, fsType string) (volume.Size, error) {
 	const most = 1 << 62
@@ -40,11 +51,13 @@ func fileSystemSize(r io.ReaderAt, fsType string) (volume.Size, error) {
 		if err != nil || !isExt(super) {
 			return 0, err
 		}
-		const wide = 0x80 // of s_feature_incompat
-		little := binary.LittleEndian
-		blocks, blockSize = uint64(little.Uint32(super[4:])), 1024<<little.Uint32(super[24:])
-		if little.Uint32(super[96:])&wide != 0 {
-			blocks |= uint64(little.Uint32(super[0x150:])) << 32
+		blocks, blockSize = extSize(super)
+		if extHasChecksum(super) && !extChecksumValid(super) { // fsck may replace it by a backup
+			for _, backup := range extBackups(r, super) {
+				if others, size := extSize(backup.super); size == blockSize && bytes.Equal(super[0x68:0x78], backup.super[0x68:0x78]) { // s_uuid
+					blocks = max(blocks, others)
+				}
+			}
 		}
 	case "xfs": // Linux, fs/xfs/libxfs/xfs_format.h, struct xfs_dsb
 		super, err := readSuper(r, 0)

@@ -1,9 +1,11 @@
 package fs
 
 import (
+	"context"
 	"encoding/binary"
 	"hash/crc32"
 	"io"
+	"slices"
 )
 
 // The offsets of the superblocks.
@@ -42,21 +44,22 @@ func isBtrfs(super []byte) bool {
 	return string(super[0x40:0x48]) == "_BHRfS_M" && binary.LittleEndian.Uint64(super[0x70:]) != 0
 }
 
-// HasFileSystem reports whether a disk has the superblock of a supported file system.
-func HasFileSystem(r io.ReaderAt) (bool, error) {
+// HasFileSystem reports whether a disk has the superblock of a supported file system, or a copy of one.
+func HasFileSystem(d sized) (bool, error) {
 	for _, s := range []struct {
 		offset int64
 		is     func(super []byte) bool
 	}{{extSuper, isExt}, {0, isXFS}, {btrfsSuper, isBtrfs}} {
 		super := make([]byte, superSize)
-		if _, err := r.ReadAt(super, s.offset); err != nil {
+		if _, err := d.ReadAt(super, s.offset); err != nil {
 			return false, err
 		}
 		if s.is(super) {
 			return true, nil
 		}
 	}
-	return false, nil
+	copies, err := FindCopies(context.Background(), d)
+	return slices.ContainsFunc(copies, func(c Copy) bool { return c.format.mounted }), err
 }
 
 // xfsUnfinished reports whether mkfs.xfs was killed before it ended, so that the disk holds no file. All of this must
