@@ -236,6 +236,7 @@ type fakeMounter struct {
 	steps bool        // a read-only bind is made in two steps
 	// noSELinux is true if mount(8) sees no selinuxfs and drops the options of SELinux.
 	noSELinux bool
+	bound     func(e *Entry) bool // changes what a bind gives, or drops it; nil for a kernel that does as it is told
 }
 
 func (f *fakeMounter) write() {
@@ -282,14 +283,18 @@ func (f *fakeMounter) Bind(source, target string, readOnly bool) error {
 		return f.fail
 	}
 	m, ok := f.table.At(source)
-	if !ok {
+	if _, err := os.Stat(source); !ok && err != nil {
 		return errors.New("bind of what is no mount")
+	} else if !ok { // a device node
+		m = Entry{Device: num(0, 5), Root: "/" + filepath.Base(source), FSType: "devtmpfs", Source: "devtmpfs"}
 	}
 	m.Path, m.Options = target, []string{"rw"}
 	if readOnly {
 		m.Options = []string{"ro"}
 	}
-	f.add(m)
+	if f.bound == nil || f.bound(&m) {
+		f.add(m)
+	}
 	return nil
 }
 

@@ -75,7 +75,16 @@ func (h *Host) Publish(ctx context.Context, p PublishSpec) error {
 	if err := d.Verify(ctx); err != nil {
 		return err
 	}
-	return h.mounts.Bind(staging, target, readOnly)
+	if err := h.mounts.Bind(staging, target, readOnly); err != nil {
+		return err
+	}
+	return h.checkBound(p.Volume, staging, target, readOnly, func(published mount.Entry) error {
+		if published.Device != staged.Device || published.Root != staged.Root {
+			return volume.Errorf(volume.Conflict, "publish volume %s: after the bind of %s the mount table shows %s at %s; unpublish the path first",
+				p.Volume, staging, published, target)
+		}
+		return nil
+	})
 }
 
 // checkUsable returns an error if a pod could not use the staged file system: Unavailable, so that kubelet retries, and unstages it once no pod
@@ -163,25 +172,25 @@ func (h *Host) PublishBlock(ctx context.Context, p PublishSpec) error {
 	if err := h.mounts.Bind(node, target, p.ReadOnly); err != nil {
 		return err
 	}
-	return h.checkBound(p, d, node, target)
+	return h.checkBound(p.Volume, node, target, p.ReadOnly, func(published mount.Entry) error { return checkBlockTarget(p.Volume, published, d) })
 }
 
-// checkBound checks that the mount table shows the bind of a device node.
-func (h *Host) checkBound(p PublishSpec, d *disk.Disk, node, target string) error {
+// checkBound checks that the mount table shows a bind. Without it the pod would write to the disk of the node.
+func (h *Host) checkBound(id volume.ID, source, target string, readOnly bool, isIt func(published mount.Entry) error) error {
 	table, err := h.mounts.Table()
 	if err != nil {
 		return err
 	}
 	published, ok := table.At(target)
 	if !ok {
-		return volume.Errorf(volume.Failed, "publish volume %s: the driver bound device %s at %s, but the mount table does not show it", p.Volume, node, target)
+		return volume.Errorf(volume.Failed, "publish volume %s: the driver bound %s at %s, but the mount table does not show it", id, source, target)
 	}
-	if err := checkBlockTarget(p.Volume, published, d); err != nil {
+	if err := isIt(published); err != nil {
 		return err
 	}
-	if published.ReadOnly() != p.ReadOnly {
-		return volume.Errorf(volume.Failed, "publish volume %s: the driver bound device %s at %s with read-only %t, but the mount table shows read-only %t",
-			p.Volume, node, target, p.ReadOnly, published.ReadOnly())
+	if published.ReadOnly() != readOnly {
+		return volume.Errorf(volume.Failed, "publish volume %s: the driver bound %s at %s with read-only %t, but the mount table shows read-only %t",
+			id, source, target, readOnly, published.ReadOnly())
 	}
 	return nil
 }

@@ -194,3 +194,99 @@ func TestUnmountKeepsData(t *testing.T) {
 		t.Errorf("want success where nothing is, got %v", err)
 	}
 }
+
+// The kernel says that a bind succeeded. A pod with another mount, or none, would write elsewhere.
+func TestABindThatTheTableDoesNotShowIsNoPublication(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		bound func(e *Entry) bool
+		says  string
+	}{
+		"nothing":                   {func(*Entry) bool { return false }, "the mount table does not show it"},
+		"another file system":       {func(e *Entry) bool { e.Device = num(254, 32); return true }, "unpublish the path first"},
+		"another root":              {func(e *Entry) bool { e.Root = "/dir"; return true }, "unpublish the path first"},
+		"writable for a reader":     {func(e *Entry) bool { e.Options = []string{"rw"}; return true }, "the mount table shows read-only false"},
+		"read-only for a writer":    {func(e *Entry) bool { e.Options = []string{"ro"}; return true }, "the mount table shows read-only true"},
+		"what the driver asked for": {func(*Entry) bool { return true }, ""},
+	} {
+		b := staged(t, "rw")
+		b.mounter.bound = c.bound
+		err := b.Publish(t.Context(), PublishSpec{Volume: vol, Staging: b.kubelet("staging"), Target: b.kubelet("pod"), ReadOnly: strings.Contains(name, "reader")})
+		if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: want %q, got %v", name, c.says, err)
+		}
+	}
+}
+
+func TestABlockBindThatTheTableDoesNotShowIsNoPublication(t *testing.T) {
+	t.Parallel()
+	b := staged(t, "rw")
+	must(t, os.MkdirAll(b.Dev, 0o755))
+	must(t, os.WriteFile(filepath.Join(b.Dev, "vdb"), nil, 0o600)) // the fake's node, to be resolved
+	b.mounter.bound = func(*Entry) bool { return false }
+	wantKind(t, b.PublishBlock(t.Context(), PublishSpec{Volume: vol, Target: b.Path("a")}), volume.Failed, "the mount table does not show it")
+	b.mounter.bound = nil
+	wantKind(t, b.PublishBlock(t.Context(), PublishSpec{Volume: vol, Target: b.Path("b")}), volume.Conflict, "unpublish the path first") // it is a file
+	must(t, os.Remove(filepath.Join(b.Dev, "vdb")))
+	target := b.Path("c")
+	b.mounter.bound = func(e *Entry) bool { // the bind shows the node at the target
+		must(t, os.Remove(target))
+		must(t, os.Symlink(filepath.Join(b.Dev, "vdb"), target))
+		e.Options = []string{"rw"}
+		return true
+	}
+	deviceNode(t, b)
+	wantKind(t, b.PublishBlock(t.Context(), PublishSpec{Volume: vol, Target: target, ReadOnly: true}), volume.Failed, "the mount table shows read-only false")
+}
+
+// The disk is pulled out and another one plugged in after it was found.
+func TestADiskThatIsExchangedBeforeTheBindIsNotPublished(t *testing.T) {
+	t.Parallel()
+	for name, publish := range map[string]func(b *fakeHost) error{
+		"file system": func(b *fakeHost) error {
+			return b.Publish(b.t.Context(), PublishSpec{Volume: vol, Staging: b.kubelet("staging"), Target: b.kubelet("pod")})
+		},
+		"block": func(b *fakeHost) error {
+			return b.PublishBlock(b.t.Context(), PublishSpec{Volume: vol, Target: b.kubelet("pod")})
+		},
+	} {
+		b := staged(t, "rw")
+		must(t, os.MkdirAll(b.Dev, 0o755))
+		must(t, os.WriteFile(filepath.Join(b.Dev, "vdb"), nil, 0o600))
+		b.readTable = func(path string) ([]byte, error) {
+			b.Sysfs(t, "vdb", map[string]string{"serial": otherSerial})
+			return os.ReadFile(path)
+		}
+		wantKind(t, publish(b), volume.Conflict, "exchanged")
+		if len(b.mounter.table) != 1 {
+			t.Errorf("%s: want nothing bound, got %v", name, b.mounter.table)
+		}
+	}
+}
+
+func TestAnotherDirectoryOfTheFileSystemAtTheTargetIsNoPublication(t *testing.T) {
+	t.Parallel()
+	b := staged(t, "rw")
+	b.mounter.add(Entry{Device: num(254, 16), Root: "/dir", Path: b.kubelet("pod"), FSType: "ext4", Source: "/dev/vdb", Options: []string{"rw"}})
+	wantKind(t, b.Publish(t.Context(), PublishSpec{Volume: vol, Staging: b.kubelet("staging"), Target: b.kubelet("pod")}), volume.Conflict, "unpublish the path first")
+}
+
+// A reader wrote nothing, and a write to a disk that does not answer would keep its mount.
+func TestABlockVolumeIsWrittenOutBeforeItsWriterLeaves(t *testing.T) {
+	t.Parallel()
+	for option, want := range map[string]int{"rw": 1, "ro": 0} {
+		b := newFakeHost(t)
+		b.plug(t, "vdb", serial, num(254, 16))
+		must(t, os.MkdirAll(b.Dev, 0o755))
+		must(t, os.MkdirAll(b.kubelet(""), 0o755))
+		target := b.kubelet("pod")
+		must(t, os.Rename(deviceNode(t, b), target))
+		b.mounter.add(Entry{Device: num(0, 5), Root: "/vdb", Path: target, FSType: "devtmpfs", Source: "devtmpfs", Options: []string{option}})
+		synced := 0
+		b.kernel.syncDisk = func(string) error { synced++; return nil }
+		wantKind(t, b.Unpublish(t.Context(), target), volume.Conflict) // what is under the mount is the node itself here, and stays
+		if synced != want || len(b.mounter.table) > 0 {
+			t.Errorf("%s: want it written out %d times and unmounted, got %d, %v", option, want, synced, b.mounter.table)
+		}
+	}
+}

@@ -103,7 +103,7 @@ func onRefusal(t *testing.T, test func(t *testing.T, b *fakeHost, state string))
 					must(t, os.MkdirAll(b.Dev, 0o755))
 					e := Entry{Device: num(254, 16), Path: b.kubelet("staging"), FSType: fsType, Source: "/dev/vdb", Options: []string{"rw"}}
 					if fsType == "btrfs" {
-						e.Device, e.Source = num(0, 42), btrfsSource(t, b)
+						e.Device, e.Source = num(0, 42), deviceNode(t, b)
 					}
 					b.mounter.add(e)
 					b.kernel.stat = func(string) (Stats, error) { return Stats{}, nil }
@@ -115,8 +115,8 @@ func onRefusal(t *testing.T, test func(t *testing.T, b *fakeHost, state string))
 	}
 }
 
-// btrfsSource is a device node: a btrfs is found by the node in the mount table, so the test needs a real one.
-func btrfsSource(t *testing.T, b *fakeHost) string {
+// deviceNode makes the device node of vdb: a btrfs is found by the node in the mount table, and a block volume by the node at its target.
+func deviceNode(t *testing.T, b *fakeHost) string {
 	t.Helper()
 	node := filepath.Join(b.Dev, "vdb")
 	if err := unix.Mknod(node, unix.S_IFBLK|0o600, int(unix.Mkdev(254, 16))); err != nil {

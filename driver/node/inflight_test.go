@@ -38,6 +38,28 @@ func TestOneOperationAtATimePerVolume(t *testing.T) {
 	})
 }
 
+// The caller may send its next call as soon as it has the answer.
+func TestAVolumeIsFreeBeforeItsCallerHasTheAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newInFlight(slog.New(slog.DiscardHandler))
+		var held map[string]string
+		answered := make(chan error, 1)
+		go func() {
+			answered <- l.run(t.Context(), "a", "stage", func(context.Context) error { held = <-l.operations; return nil })
+		}()
+		synctest.Wait()
+		select {
+		case <-answered:
+			t.Error("want no answer before the volume is free")
+		default:
+		}
+		l.operations <- held
+		if err := <-answered; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // An error may be shared, as between the callers that wait for one disk.
 func TestRunNamesTheOperationAndKeepsTheSharedError(t *testing.T) {
 	l, shared := newInFlight(slog.New(slog.DiscardHandler)), volume.Errorf(volume.NotFound, "no disk")

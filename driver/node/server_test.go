@@ -420,6 +420,21 @@ func TestANodeIsRegisteredOnceNodeGetInfoSucceeds(t *testing.T) {
 }
 
 // An alert reads this. The probe asks the same questions as kubelet does, and proves nothing about kubelet.
+// Once registered, a node stays so: metadata that cannot be read later must not make its pods unready.
+func TestANodeThatWasRegisteredOnceDoesNotAskAgain(t *testing.T) {
+	for _, topology := range []bool{true, false} {
+		m := &fakeMachine{server: metadata.Server{ID: vol, Zone: "az1"}}
+		s := newServer(m, Options{WithTopology: topology, Log: slog.New(slog.DiscardHandler)})
+		if _, err := s.NodeGetInfo(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		m.err = volume.Errorf(volume.Unavailable, "no metadata")
+		if err := s.Registered(t.Context()); err != nil {
+			t.Errorf("topology %t: want it registered, got %v", topology, err)
+		}
+	}
+}
+
 func TestOnlyACallOfKubeletMakesTheMetricSayRegistered(t *testing.T) {
 	t.Parallel()
 	file, m := filepath.Join(t.TempDir(), "registered"), &fakeMachine{server: metadata.Server{ID: vol}, capacity: limit.Capacity{Bus: "virtio", Free: 25}}

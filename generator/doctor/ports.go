@@ -101,7 +101,9 @@ func (c *clusterCheck) checkConfined(pods []pod) {
 		}
 		for _, status := range slices.Concat(p.Status.InitContainers, p.Status.Containers) {
 			message := status.LastState.Terminated.Message
-			confined := func(c container) bool { return c.Name == status.Name && c.Security.SELinux.Type == "" && !c.Security.Privileged }
+			confined := func(c container) bool {
+				return c.Name == status.Name && c.Security.SELinux.Type == "" && !c.Security.Privileged
+			}
 			if (strings.Contains(message, "Still connecting") || strings.Contains(message, "permission denied")) &&
 				slices.ContainsFunc(slices.Concat(p.Spec.InitContainers, p.Spec.Containers), confined) {
 				c.report.add("cluster.selinux", Warning, fmt.Sprintf("container %s of pod %s/%s ended before it reached the socket of the driver", status.Name, p.Metadata.Namespace, p.Metadata.Name),

@@ -125,8 +125,10 @@ func TestACachedSerialIsNotReadAgainForOtherVolumes(t *testing.T) {
 // serialFailures are what a read of the serial of a virtio disk gives when the request to the disk fails (Linux, drivers/block/virtio_blk.c,
 // serial_show): nothing for EIO, and any other error as it is.
 var serialFailures = map[string]func(path string) ([]byte, error){
-	"EIO":    func(string) ([]byte, error) { return nil, nil },
-	"ENOMEM": func(path string) ([]byte, error) { return nil, &os.PathError{Op: "read", Path: path, Err: syscall.ENOMEM} },
+	"EIO": func(string) ([]byte, error) { return nil, nil },
+	"ENOMEM": func(path string) ([]byte, error) {
+		return nil, &os.PathError{Op: "read", Path: path, Err: syscall.ENOMEM}
+	},
 }
 
 // failSerial makes reads of the serial of a disk fail.

@@ -31,7 +31,29 @@ type Mounter interface {
 // Kernel mounts file systems by mount(8), which tells the options of a file system from those of the kernel. It does
 // everything else by system calls, whose errors need no parsing. It takes only mount(8)'s arguments from mount-utils:
 // the mounter there has no context, so a mount that hangs would hold the call beyond its deadline.
-type Kernel struct{ Commands command.Runner }
+type Kernel struct {
+	Commands command.Runner
+
+	calls *calls // those of the kernel if nil; tests replace them
+}
+
+// calls are the system calls that change mounts or read their flags.
+type calls struct {
+	mount        func(source, target, fsType string, flags uintptr, data string) error
+	unmount      func(target string, flags int) error
+	bindReadOnly func(source, target string) error
+	oneStep      func(target string) bool
+	statfs       func(path string, s *unix.Statfs_t) error
+}
+
+var kernelCalls = calls{mount: unix.Mount, unmount: unix.Unmount, bindReadOnly: bindReadOnly, oneStep: bindsInOneStep, statfs: unix.Statfs}
+
+func (k Kernel) sys() *calls {
+	if k.calls != nil {
+		return k.calls
+	}
+	return &kernelCalls
+}
 
 // Mount implements Mounter.
 func (k Kernel) Mount(ctx context.Context, source, target, fsType string, options []string) error {
@@ -62,14 +84,14 @@ func readOnly(options []string) bool {
 // Bind implements Mounter.
 func (k Kernel) Bind(source, target string, readOnly bool) error {
 	if !readOnly {
-		if err := unix.Mount(source, target, "", unix.MS_BIND, ""); err != nil {
+		if err := k.sys().mount(source, target, "", unix.MS_BIND, ""); err != nil {
 			return volume.Errorf(volume.Failed, "bind %s at %s: %w", source, target, err)
 		}
 		return nil
 	}
-	err := bindReadOnly(source, target)
+	err := k.sys().bindReadOnly(source, target)
 	if errors.Is(err, unix.ENOSYS) {
-		err = bindThenRemount(source, target)
+		err = k.sys().bindThenRemount(source, target)
 	}
 	if err != nil {
 		return volume.Errorf(volume.Failed, "bind %s read-only at %s: %w", source, target, err)
@@ -93,31 +115,31 @@ func bindReadOnly(source, target string) error {
 }
 
 // bindThenRemount is bindReadOnly in two steps. If the second fails, it removes the writable mount.
-func bindThenRemount(source, target string) error {
-	if err := unix.Mount(source, target, "", unix.MS_BIND, ""); err != nil {
+func (c *calls) bindThenRemount(source, target string) error {
+	if err := c.mount(source, target, "", unix.MS_BIND, ""); err != nil {
 		return err
 	}
-	if err := remountReadOnly(target); err != nil {
-		return errors.Join(err, unix.Unmount(target, unix.UMOUNT_NOFOLLOW))
+	if err := c.remountReadOnly(target); err != nil {
+		return errors.Join(err, c.unmount(target, unix.UMOUNT_NOFOLLOW))
 	}
 	return nil
 }
 
 // remountReadOnly makes a bind mount read-only and keeps its other flags.
-func remountReadOnly(target string) error {
-	flags, err := bindFlags(target)
+func (c *calls) remountReadOnly(target string) error {
+	flags, err := c.bindFlags(target)
 	if err != nil {
 		return err
 	}
-	return unix.Mount("", target, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY|flags, "")
+	return c.mount("", target, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY|flags, "")
 }
 
 // FinishReadOnly implements Mounter.
 func (k Kernel) FinishReadOnly(target string) (bool, error) {
-	if bindsInOneStep(target) {
+	if k.sys().oneStep(target) {
 		return false, nil
 	}
-	if err := remountReadOnly(target); err != nil {
+	if err := k.sys().remountReadOnly(target); err != nil {
 		return false, volume.Errorf(volume.Failed, "make the mount at %s read-only: %w", target, err)
 	}
 	return true, nil
@@ -134,9 +156,9 @@ func bindsInOneStep(target string) bool {
 }
 
 // bindFlags returns the flags that a bind mount has from its source. A remount drops every flag that is not repeated.
-func bindFlags(target string) (uintptr, error) {
+func (c *calls) bindFlags(target string) (uintptr, error) {
 	var s unix.Statfs_t
-	if err := unix.Statfs(target, &s); err != nil {
+	if err := c.statfs(target, &s); err != nil {
 		return 0, err
 	}
 	var flags uintptr
@@ -153,7 +175,7 @@ func bindFlags(target string) (uintptr, error) {
 
 // UnmountTop implements Mounter.
 func (k Kernel) UnmountTop(target string) error {
-	err := unix.Unmount(target, unix.UMOUNT_NOFOLLOW)
+	err := k.sys().unmount(target, unix.UMOUNT_NOFOLLOW)
 	switch {
 	case err == nil:
 		return nil
