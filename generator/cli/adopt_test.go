@@ -88,6 +88,9 @@ func TestAdoptOfHelmTakesOwnership(t *testing.T) {
 	}
 }
 
+// otherWorkloads are the lists that upstream's chart of today leaves empty.
+var otherWorkloads = []string{"/apis/apps/v1/statefulsets", "/apis/apps/v1/replicasets", "/api/v1/pods"}
+
 // installed is an API server of a cluster with upstream's chart and volumes that need attention.
 func installed(w http.ResponseWriter, r *http.Request) {
 	answers := map[string]string{
@@ -106,6 +109,9 @@ func installed(w http.ResponseWriter, r *http.Request) {
 		"/apis/storage.k8s.io/v1/storageclasses": `{"items": [{"metadata": {"name": "old"}, "provisioner": "kubernetes.io/cinder"}, {"metadata": {"name": "nfs"}, "provisioner": "nfs.csi.k8s.io"}]}`,
 	}
 	body, found := answers[r.URL.Path]
+	if !found && r.Method == http.MethodGet && slices.Contains(otherWorkloads, r.URL.Path) {
+		body, found = `{"items": []}`, true
+	}
 	if !found || r.Method != http.MethodGet {
 		http.NotFound(w, r)
 		return
@@ -281,5 +287,49 @@ func TestAdoptOfAStandaloneBundleEndsTheBuiltInDriver(t *testing.T) {
 			}
 			at += next
 		}
+	}
+}
+
+// Each kind of object that may run the controller of a driver. What makes it again must be named, or two controllers run after the swap.
+func TestAdoptEndsEveryControllerThatRuns(t *testing.T) {
+	const pod = `{"containers": [{"name": "p", "image": "x/cinder-csi-plugin:v1", "args": ["--cluster=blue"]}]}`
+	meta := func(more string) string { return `"metadata": {"namespace": "storage", "name": "c"` + more + `}` }
+	for name, c := range map[string]struct{ path, object, want string }{
+		"Deployment":          {"/apis/apps/v1/deployments", meta("") + `, "spec": {"template": {"spec": ` + pod + `}}`, "delete deployment c --cascade=foreground"},
+		"StatefulSet":         {"/apis/apps/v1/statefulsets", meta("") + `, "spec": {"template": {"spec": ` + pod + `}}`, "delete statefulset c --cascade=foreground"},
+		"ReplicaSet":          {"/apis/apps/v1/replicasets", meta("") + `, "spec": {"template": {"spec": ` + pod + `}}`, "delete replicaset c --cascade=foreground"},
+		"Pod":                 {"/api/v1/pods", meta("") + `, "spec": ` + pod, "delete pod c --cascade=foreground"},
+		"sidecar":             {"/apis/apps/v1/deployments", meta("") + `, "spec": {"template": {"spec": ` + strings.Replace(pod, "containers", "initContainers", 1) + `}}`, "delete deployment c --cascade=foreground"},
+		"behind a shell":      {"/apis/apps/v1/deployments", meta("") + `, "spec": {"template": {"spec": {"containers": [{"name": "p", "image": "own:1", "command": ["sh", "-c", "csi --endpoint=e --cloud-config=c"]}]}}}`, "delete deployment c --cascade=foreground"},
+		"file of a node":      {"/api/v1/pods", meta(`, "annotations": {"kubernetes.io/config.mirror": "x"}`) + `, "spec": ` + pod, "refused: move that file away first"},
+		"Pod of a Deployment": {"/api/v1/pods", meta(`, "ownerReferences": [{"kind": "ReplicaSet"}]`) + `, "spec": ` + pod, "none"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBed(t)
+			dir := vanillaBundle(t, b, "kustomize")
+			b.api = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				switch {
+				case r.URL.Path == c.path && r.Method == http.MethodGet:
+					_, _ = w.Write([]byte(`{"items": [{` + c.object + `}]}`))
+				case r.URL.Path == "/apis/apps/v1/deployments":
+					_, _ = w.Write([]byte(`{"items": []}`))
+				default:
+					installed(w, r)
+				}
+			})
+			stdout, stderr, code := b.run(t, "adopt", dir, "--context", "prod")
+			switch refusal, refused := strings.CutPrefix(c.want, "refused: "); {
+			case refused:
+				if code == OK || !strings.Contains(stderr, refusal) {
+					t.Errorf("want a refusal that says %q, got exit %d: %s", refusal, code, stderr)
+				}
+			case c.want == "none":
+				if code != OK || strings.Contains(stdout, "delete pod") {
+					t.Errorf("want nothing of the pod, got exit %d: %s%s", code, stdout, stderr)
+				}
+			case code != OK || !strings.Contains(stdout, c.want) || !strings.Contains(stdout, "get "+strings.Fields(c.want)[1]+" c -o json"):
+				t.Errorf("want %q and the object saved, got exit %d: %s%s", c.want, code, stdout, stderr)
+			}
+		})
 	}
 }

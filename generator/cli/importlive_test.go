@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -40,6 +41,9 @@ func running(w http.ResponseWriter, r *http.Request) {
 		"/api/v1/namespaces/storage/secrets/cloud-config": `{"data": {"cloud.conf": "Y2FuYXJ5"}}`,
 	}
 	body, found := answers[r.URL.Path]
+	if !found && r.Method == http.MethodGet && slices.Contains(otherWorkloads, r.URL.Path) {
+		body, found = `{"items": []}`, true
+	}
 	if !found || r.Method != http.MethodGet {
 		http.NotFound(w, r)
 		return

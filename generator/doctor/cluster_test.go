@@ -65,6 +65,8 @@ func newAPI() api {
 		"/api/v1/namespaces/cinder-csi":                          `{"metadata": {"name": "cinder-csi"}}`,
 		"/api/v1/namespaces/cinder-csi-node":                     `{"metadata": {"name": "cinder-csi-node", "labels": {"pod-security.kubernetes.io/enforce": "privileged"}}}`,
 		"/apis/apps/v1/daemonsets":                               `{"items": [` + nodeLocalDNS("169.254.20.10") + `]}`,
+		"/apis/apps/v1/statefulsets":                             `{"items": []}`,
+		"/apis/apps/v1/replicasets":                              `{"items": []}`,
 		apiServerSlice:                                           apiServerAt("192.0.2.10", 6443),
 		"/api/v1/pods":                                           `{"items": [` + podWithPort("cinder-csi-node", "DaemonSet", "cinder-csi-node", true, "containerPort", 29603) + `]}`,
 		"/apis/storage.k8s.io/v1/storageclasses":                 `{"items": []}`,
@@ -212,6 +214,29 @@ var clusterFaults = []struct {
 	{
 		"upstream's controller", "/apis/apps/v1/deployments", `{"items": [` + workloadJSON("kube-system", "csi-cinder-controllerplugin", "registry.k8s.io/provider-os/cinder-csi-plugin:v1.36.0", "/etc/cacert") + `]}`,
 		"cluster.driver", Error, "Deployment kube-system/csi-cinder-controllerplugin",
+	},
+	{
+		"upstream's controller until 1.22", "/apis/apps/v1/statefulsets", `{"items": [` + workloadJSON("kube-system", "csi-cinder-controllerplugin", "registry.k8s.io/provider-os/cinder-csi-plugin:v1.19.2", "/etc/cacert") + `]}`,
+		"cluster.driver", Error, "StatefulSet kube-system/csi-cinder-controllerplugin",
+	},
+	{
+		"a controller that a tool makes", "/apis/apps/v1/replicasets", `{"items": [` + workloadJSON("kube-system", "csi-cinder-controllerplugin", "registry.k8s.io/provider-os/cinder-csi-plugin:v1.36.0", "/etc/cacert") + `]}`,
+		"cluster.driver", Error, "ReplicaSet kube-system/csi-cinder-controllerplugin",
+	},
+	{
+		"a controller that a node starts from a file", "/api/v1/pods",
+		`{"items": [{"metadata": {"namespace": "kube-system", "name": "cinder-csi-master-0", "annotations": {"kubernetes.io/config.mirror": "x"}, "ownerReferences": [{"kind": "Node"}]}, "spec": {"containers": [{"name": "c", "image": "x/cinder-csi-plugin:v1"}]}}]}`,
+		"cluster.driver", Error, "Pod kube-system/cinder-csi-master-0",
+	},
+	{
+		"a build of somebody's own behind a shell", "/apis/apps/v1/deployments",
+		`{"items": [{"metadata": {"namespace": "storage", "name": "c"}, "spec": {"template": {"spec": {"containers": [{"name": "c", "image": "own:1", "command": ["sh", "-c", "exec csi --endpoint=$A --cloud-config=/c"]}]}}}}]}`,
+		"cluster.driver", Error, "Deployment storage/c",
+	},
+	{
+		"a driver that is a sidecar of Kubernetes", "/apis/apps/v1/deployments",
+		`{"items": [{"metadata": {"namespace": "storage", "name": "c"}, "spec": {"template": {"spec": {"initContainers": [{"name": "c", "image": "x/cinder-csi-plugin:v1", "restartPolicy": "Always"}]}}}}]}`,
+		"cluster.driver", Error, "Deployment storage/c",
 	},
 	{"a CSIDriver of nobody", "/apis/storage.k8s.io/v1/csidrivers/cinder.csi.openstack.org", `{}`, "cluster.driver", Warning, "no workload that doctor knows serves it"},
 	{"a namespace too strict", "/api/v1/namespaces/cinder-csi-node", `{"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "baseline"}}}`, "cluster.namespace", Warning, "cinder-csi-node enforces the Pod Security level baseline; the pods need privileged"},

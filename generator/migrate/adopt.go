@@ -39,7 +39,8 @@ var (
 	upstreamNode       = cluster.Workload{Kind: "DaemonSet", Namespace: "kube-system", Name: "csi-cinder-nodeplugin"}
 )
 
-const byHand = " These are the names of the plain manifests; a chart uses RELEASE-controllerplugin and RELEASE-nodeplugin."
+const byHand = " These are the names of the plain manifests since 1.23; a chart uses RELEASE-controllerplugin and RELEASE-nodeplugin. Up to 1.22 the controller is a " +
+	"StatefulSet: name it with statefulset instead of deployment. With --kubeconfig, adopt finds what runs."
 
 // Parts is the whole way to the bundle and back (docs/how-to/replace-upstream.md, docs/how-to/openshift.md).
 func (a Adoption) Parts() []Part {
@@ -56,18 +57,16 @@ func (a Adoption) Parts() []Part {
 }
 
 // controllers and nodes are the workloads to replace: those that were found, else those of the plain manifests.
-func (a Adoption) controllers() []cluster.Workload {
-	return a.replaced("Deployment", upstreamController)
-}
-func (a Adoption) nodes() []cluster.Workload { return a.replaced("DaemonSet", upstreamNode) }
+func (a Adoption) controllers() []cluster.Workload { return a.replaced(false, upstreamController) }
+func (a Adoption) nodes() []cluster.Workload       { return a.replaced(true, upstreamNode) }
 
-func (a Adoption) replaced(kind string, otherwise cluster.Workload) []cluster.Workload {
+func (a Adoption) replaced(onNodes bool, otherwise cluster.Workload) []cluster.Workload {
 	if a.Found == nil {
 		return []cluster.Workload{otherwise}
 	}
 	var all []cluster.Workload
 	for _, w := range a.Found.Workloads {
-		if w.Kind == kind {
+		if w.OnNodes() == onNodes {
 			all = append(all, w)
 		}
 	}

@@ -62,18 +62,23 @@ var sidecars = map[string]string{
 }
 
 // setContainers reads the containers one by one, and writes a note for each thing that they set.
-func setContainers(of pods) func(*proposal, value) error {
+func setContainers(of pods, before bool) func(*proposal, value) error {
 	return func(p *proposal, _ value) error {
 		template, err := podTemplate(p.document)
 		if err != nil {
 			return err
 		}
-		for _, c := range template.Spec.Containers {
-			if err := p.readContainer(of, c); err != nil {
+		driver := isDriver(template.Spec)
+		all := template.Spec.Containers
+		if before {
+			all = template.Spec.InitContainers
+		}
+		for _, c := range all {
+			if err := p.readContainer(of, c, driver(c)); err != nil {
 				return err
 			}
 		}
-		if p.decides(of) {
+		if p.decides(of) && slices.ContainsFunc(all, driver) {
 			p.setZones(template.Spec)
 		}
 		p.to = "" // the notes of the containers say what they became
@@ -81,11 +86,11 @@ func setContainers(of pods) func(*proposal, value) error {
 	}
 }
 
-func (p *proposal) readContainer(of pods, c corev1.Container) error {
+func (p *proposal) readContainer(of pods, c corev1.Container, driver bool) error {
 	key := "container " + c.Name
 	name := "driver"
 	switch sidecar, known := sidecars[imageName(c.Image)]; {
-	case cluster.IsCinderDriver(c):
+	case driver:
 		if err := p.readDriver(of, c); err != nil {
 			return err
 		}
@@ -243,7 +248,7 @@ func setFlagLevel(p *proposal, v value) error {
 
 // setZones says whether upstream's plugin used zones, which both it and its provisioner decide.
 func (p *proposal) setZones(pod corev1.PodSpec) {
-	unread := slices.ContainsFunc(pod.Containers, func(c corev1.Container) bool {
+	unread := slices.ContainsFunc(cluster.Containers(pod), func(c corev1.Container) bool {
 		return cluster.IsCinderDriver(c) && (runsShell(c) || reference.MatchString(zonesFlag(c)))
 	})
 	switch {
@@ -267,7 +272,7 @@ func zonesFlag(c corev1.Container) string {
 
 // podTurnsZonesOff is whether a pod of upstream runs without topology.
 func podTurnsZonesOff(pod corev1.PodSpec) bool {
-	return slices.ContainsFunc(pod.Containers, func(c corev1.Container) bool {
+	return slices.ContainsFunc(cluster.Containers(pod), func(c corev1.Container) bool {
 		given := flagsOf(c)
 		switch {
 		case cluster.IsCinderDriver(c):

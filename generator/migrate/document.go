@@ -56,6 +56,7 @@ func open(f File) ([]document, error) {
 		}
 		for _, object := range listed(content) {
 			withoutSecrets(object)
+			templated(object)
 			all = append(all, document{file: f.Name, source: f.source(), yaml: object})
 		}
 	}

@@ -21,7 +21,7 @@ type facts struct {
 	otherSecrets   map[string]int // number of Secrets that the bundle does not need, by argument
 	confs          []document     // with credentials
 	cloudsYAML     string         // the file that gets the credentials; empty: none
-	controller     bool           // a Deployment runs the driver
+	controller     bool           // a workload runs the controller of the driver
 	volumes        Found          // the PersistentVolumes
 	volumeFiles    []string       // the arguments with PersistentVolumes
 	nodePools      *nodePools     // the DaemonSets of the driver; nil: at most one
@@ -54,10 +54,10 @@ func (in *input) survey() (*facts, error) {
 			if err := f.addVolume(d); err != nil {
 				return nil, err
 			}
-		case "Deployment", "DaemonSet":
+		case "Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Pod":
 			template, err := podTemplate(d)
 			f.withoutZones = f.withoutZones || err == nil && podTurnsZonesOff(template.Spec)
-			f.controller = f.controller || d.kind() == "Deployment" && runsDriver(d)
+			f.controller = f.controller || d.kind() != "DaemonSet" && runsDriver(d)
 		case "":
 			f.clusterID = f.clusterID || d.yaml["clusterID"] != nil
 			f.withoutZones = f.withoutZones || d.conf == nil && turnsZonesOff(d)

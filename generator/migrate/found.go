@@ -65,13 +65,17 @@ func (f *Found) readWorkloads(ctx context.Context, c *cluster.Cluster, b cluster
 	if err != nil {
 		return err
 	}
-	var namespaces, kinds []string
+	var namespaces []string
+	roles := map[bool]cluster.Workload{} // whether on the nodes
 	for _, w := range workloads {
 		if b.Has(w) || w.DriverName() != b.DriverName || len(chosen) > 0 && !slices.Contains(chosen, w.Namespace) {
 			continue
 		}
-		f.Workloads = append(f.Workloads, w)
-		namespaces, kinds = appendNew(namespaces, w.Namespace), appendNew(kinds, w.Kind)
+		if w.Static {
+			return fmt.Errorf("%s runs driver %s, and kubelet makes it from a file of its node: move that file away first, or two controllers would run", w, b.DriverName)
+		}
+		f.Workloads, roles[w.OnNodes()] = append(f.Workloads, w), w
+		namespaces = appendNew(namespaces, w.Namespace)
 		if id := w.ClusterID(); id != "" {
 			f.ClusterIDs = appendNew(f.ClusterIDs, id)
 		}
@@ -88,8 +92,10 @@ func (f *Found) readWorkloads(ctx context.Context, c *cluster.Cluster, b cluster
 			return fmt.Errorf("namespace %q has no workload of another driver with the name %s", namespace, b.DriverName)
 		}
 	}
-	if len(kinds) == 1 {
-		return fmt.Errorf("the namespaces of --old-namespace (%s) have only a %s of driver %s; an installation has a Deployment and a DaemonSet: name the namespaces of both", quoted(namespaces), kinds[0], b.DriverName)
+	for _, w := range roles {
+		if len(roles) == 1 {
+			return fmt.Errorf("the namespaces of --old-namespace (%s) have only a %s of driver %s; an installation has a controller and a DaemonSet: name the namespaces of both", quoted(namespaces), w.Kind, b.DriverName)
+		}
 	}
 	return nil
 }

@@ -19,7 +19,10 @@ var liveKinds = []struct {
 	optional               bool
 }{
 	{"/apis/apps/v1/deployments", "apps/v1", "Deployment", false},
+	{"/apis/apps/v1/statefulsets", "apps/v1", "StatefulSet", false},
 	{"/apis/apps/v1/daemonsets", "apps/v1", "DaemonSet", false},
+	{"/apis/apps/v1/replicasets", "apps/v1", "ReplicaSet", false},
+	{"/api/v1/pods", "v1", "Pod", false},
 	{"/apis/storage.k8s.io/v1/storageclasses", "storage.k8s.io/v1", "StorageClass", false},
 	{"/apis/snapshot.storage.k8s.io/v1/volumesnapshotclasses", "snapshot.storage.k8s.io/v1", "VolumeSnapshotClass", true},
 	{"/api/v1/persistentvolumes", "v1", "PersistentVolume", false},
@@ -48,11 +51,15 @@ func liveObjects(ctx context.Context, c *cluster.Cluster) ([]map[string]any, err
 		for _, object := range found {
 			object["apiVersion"], object["kind"] = k.apiVersion, k.kind // the items of a list lack them
 			delete(object, "status")
-			if d := (document{yaml: object}); (k.kind == "Deployment" || k.kind == "DaemonSet") && runsDriver(d) {
+			templated(object)
+			if isWorkload(k.kind) && owned(object) {
+				continue // the workload that made it stands for it
+			}
+			if d := (document{yaml: object}); isWorkload(k.kind) && runsDriver(d) {
 				drivers = append(drivers, d)
 			}
+			all = append(all, object)
 		}
-		all = append(all, found...)
 	}
 	if len(drivers) == 0 {
 		return nil, fmt.Errorf("%w: the cluster (%s) has no workload of a Cinder driver, which has the cluster ID and says whether zones are used. Name another --context, or import saved manifests", ErrFile, c.Name())

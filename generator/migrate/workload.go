@@ -16,13 +16,50 @@ import (
 // runsDriver is whether a workload runs a Cinder driver.
 func runsDriver(d document) bool {
 	template, err := podTemplate(d)
-	return err == nil && !slices.Contains(operatorWorkloads, d.name()) && slices.ContainsFunc(template.Spec.Containers, cluster.IsCinderDriver)
+	return err == nil && !slices.Contains(operatorWorkloads, d.name()) && slices.ContainsFunc(cluster.Containers(template.Spec), isDriver(template.Spec))
+}
+
+// isDriver is whether a container of the pod runs a Cinder driver. A program of another name on a node is known by the directory of the socket.
+func isDriver(pod corev1.PodSpec) func(corev1.Container) bool {
+	onNode := cluster.Workload{Pod: corev1.PodSpec{Volumes: pod.Volumes}}.DriverName() == cluster.UpstreamName
+	return func(c corev1.Container) bool {
+		_, listens := flagsOf(c)["endpoint"]
+		return cluster.IsCinderDriver(c) || onNode && listens && sidecars[imageName(c.Image)] == ""
+	}
+}
+
+// owned reports whether another workload made an object.
+func owned(object map[string]any) bool {
+	metadata, _ := object["metadata"].(map[string]any)
+	owners, _ := metadata["ownerReferences"].([]any)
+	return slices.ContainsFunc(owners, func(o any) bool {
+		owner, _ := o.(map[string]any)
+		kind, _ := owner["kind"].(string)
+		return isWorkload(kind) && kind != "Pod"
+	})
+}
+
+// isWorkload is whether a kind of object has pods that may run a driver.
+func isWorkload(kind string) bool { return cluster.WorkloadKinds[kind] != "" }
+
+// templated gives an object the form that all workloads are read in: a Pod is its own template, and the groups of old API versions are apps.
+func templated(object map[string]any) {
+	kind, _ := object["kind"].(string)
+	version, _ := object["apiVersion"].(string)
+	switch {
+	case kind == "Pod" && version == "v1":
+		metadata, _ := object["metadata"].(map[string]any)
+		object["apiVersion"] = appsGroup + "/v1"
+		object["spec"] = map[string]any{"template": map[string]any{"metadata": map[string]any{"labels": metadata["labels"], "annotations": metadata["annotations"]}, "spec": object["spec"]}}
+	case isWorkload(kind) && strings.HasPrefix(version, "extensions/"):
+		object["apiVersion"] = appsGroup + "/v1"
+	}
 }
 
 // operatorWorkloads are those of OpenShift's built-in driver: its operator makes them of other objects, which import reads.
 var operatorWorkloads = []string{"openstack-cinder-csi-driver-controller", "openstack-cinder-csi-driver-node"}
 
-// podTemplate is the template of a Deployment or a DaemonSet.
+// podTemplate is the template of a workload.
 func podTemplate(d document) (corev1.PodTemplateSpec, error) {
 	var w struct {
 		Spec struct {
@@ -39,7 +76,11 @@ func podTemplate(d document) (corev1.PodTemplateSpec, error) {
 	return w.Spec.Template, nil
 }
 
+// deploymentRules are also for a StatefulSet, as upstream's controller was until 1.22, and for what somebody made of it.
 var deploymentRules = slices.Concat([]rule{
+	{key: "spec.serviceName", why: "the controller of a bundle is a Deployment"},
+	{key: "spec.podManagementPolicy", why: "the controller of a bundle is a Deployment"},
+	{key: "spec.updateStrategy", why: "the controller of a bundle is a Deployment"},
 	{key: "spec.replicas", to: "spec.planes.controller.replicas", set: setLiveReplicas},
 	{key: "spec.strategy", to: "spec.planes.controller.updateStrategy", set: setStrategy(controllerPods)},
 }, templateRules(controllerPods))
@@ -56,7 +97,8 @@ func templateRules(of pods) []rule {
 		{key: "spec.selector", why: "the objects of a bundle have fixed labels"},
 		{key: "spec.template.metadata.labels", to: to + "podLabels", set: setOwnMap(of, labels, upstreamLabel)},
 		{key: "spec.template.metadata.annotations", to: to + "podAnnotations", set: setOwnMap(of, annotations, installersAnnotation)},
-		{key: pod + "containers", to: "the Distribution, by the rows of container", set: setContainers(of)},
+		{key: pod + "initContainers", to: "the Distribution, by the rows of container", set: setContainers(of, true)},
+		{key: pod + "containers", to: "the Distribution, by the rows of container", set: setContainers(of, false)},
 		{key: pod + "nodeSelector", to: to + "nodeSelector", set: eachPlane(of, func(pl *v1alpha1.Plane) any { return &pl.NodeSelector })},
 		{key: pod + "tolerations", to: to + "tolerations", set: setTolerations(of)},
 		{key: pod + "affinity", to: to + "affinity", set: setAffinity(of)},

@@ -39,14 +39,18 @@ type SnapshotClass struct {
 	Driver   string            `json:"driver"`
 }
 
-// Workload is a Deployment or a DaemonSet.
+// Workload is an object whose pods may run a driver: a Deployment, a StatefulSet or a DaemonSet, and a ReplicaSet or a Pod that none of them owns.
 type Workload struct {
-	Kind      string // Deployment or DaemonSet
+	Kind      string
 	Namespace string
 	Name      string
 	Release   string // of Helm; empty if no release has it
+	Static    bool   // a Pod that kubelet makes from a file of its node
 	Pod       corev1.PodSpec
 }
+
+// OnNodes reports whether the workload runs the node role, which is a DaemonSet's work.
+func (w Workload) OnNodes() bool { return w.Kind == "DaemonSet" }
 
 // String names the workload as kubectl does after --namespace.
 func (w Workload) String() string {
@@ -58,14 +62,16 @@ func (w Workload) Same(other Workload) bool {
 	return w.Kind == other.Kind && w.Namespace == other.Namespace && w.Name == other.Name
 }
 
-// workload is the part of both kinds that is read.
+// workload is the part of each kind that is read. The spec of a Pod is what the others have in their template.
 type workload struct {
 	Metadata struct {
-		Namespace   string            `json:"namespace"`
-		Name        string            `json:"name"`
-		Annotations map[string]string `json:"annotations"`
+		Namespace       string                  `json:"namespace"`
+		Name            string                  `json:"name"`
+		Annotations     map[string]string       `json:"annotations"`
+		OwnerReferences []metav1.OwnerReference `json:"ownerReferences"`
 	} `json:"metadata"`
 	Spec struct {
+		corev1.PodSpec
 		Template struct {
 			Spec corev1.PodSpec `json:"spec"`
 		} `json:"template"`
@@ -74,7 +80,19 @@ type workload struct {
 
 func (w workload) of(kind string) Workload {
 	m := w.Metadata
-	return Workload{Kind: kind, Namespace: m.Namespace, Name: m.Name, Release: m.Annotations["meta.helm.sh/release-name"], Pod: w.Spec.Template.Spec}
+	all := Workload{Kind: kind, Namespace: m.Namespace, Name: m.Name, Release: m.Annotations["meta.helm.sh/release-name"], Pod: w.Spec.Template.Spec}
+	if kind == "Pod" {
+		all.Pod = w.Spec.PodSpec
+		_, all.Static = m.Annotations[corev1.MirrorPodAnnotationKey]
+	}
+	return all
+}
+
+// owned reports whether another workload made this one, and stands for it.
+func (w workload) owned() bool {
+	return slices.ContainsFunc(w.Metadata.OwnerReferences, func(o metav1.OwnerReference) bool {
+		return slices.Contains([]string{"Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job"}, o.Kind)
+	})
 }
 
 // ReadBundle reads the objects of one plane of a bundle, as decoded from YAML. It leaves out kinds that no check needs.
@@ -234,7 +252,7 @@ func (w Workload) DriverName() string {
 			}
 		}
 	}
-	for _, c := range w.Pod.Containers {
+	for _, c := range Containers(w.Pod) {
 		if IsCinderDriver(c) {
 			return flagOf(c, "--driver-name", UpstreamName)
 		}
@@ -242,10 +260,15 @@ func (w Workload) DriverName() string {
 	return ""
 }
 
+// Containers are all containers of a pod: a driver may be a sidecar of Kubernetes, which is an init container that goes on.
+func Containers(pod corev1.PodSpec) []corev1.Container {
+	return slices.Concat(pod.InitContainers, pod.Containers)
+}
+
 // ClusterID is the value of --cluster of the Cinder driver that the workload runs, by which its volumes are marked in Cinder. It is empty
 // if the workload has none, or takes it from elsewhere.
 func (w Workload) ClusterID() string {
-	for _, c := range w.Pod.Containers {
+	for _, c := range Containers(w.Pod) {
 		if IsCinderDriver(c) {
 			return flagOf(c, "--cluster", "")
 		}
@@ -253,12 +276,15 @@ func (w Workload) ClusterID() string {
 	return ""
 }
 
-// IsCinderDriver is whether a container runs a Cinder driver, upstream's or this one.
+// IsCinderDriver is whether a container runs a Cinder driver, upstream's or this one. A build of somebody's own, or one behind a shell, is known by
+// two flags that only these drivers have together.
 func IsCinderDriver(c corev1.Container) bool {
 	repository, _, _ := strings.Cut(path.Base(c.Image), ":")
 	repository, _, _ = strings.Cut(repository, "@")
 	plugin := func(words []string) bool { return len(words) > 0 && path.Base(words[0]) == "cinder-csi-plugin" }
-	return repository == "cinder-csi-plugin" || repository == "cinder-csi-driver" || plugin(c.Command) || plugin(c.Args)
+	words := strings.Join(slices.Concat(c.Command, c.Args), " ")
+	return repository == "cinder-csi-plugin" || repository == "cinder-csi-driver" || plugin(c.Command) || plugin(c.Args) ||
+		strings.Contains(words, "/cinder-csi-plugin ") || strings.Contains(words, "--endpoint") && strings.Contains(words, "--cloud-config")
 }
 
 // flagOf is the value of a flag; it is empty if the value comes from a ConfigMap.

@@ -337,16 +337,24 @@ func (c *Cluster) failedTo(method, path string, err error) error {
 	return fmt.Errorf("%s %s of the cluster (%s): %w", method, path, c.Name(), err)
 }
 
-// Workloads lists every Deployment and DaemonSet.
+// WorkloadKinds are the kinds of objects whose pods may run a driver, with the paths of their lists.
+var WorkloadKinds = map[string]string{
+	"Deployment": "/apis/apps/v1/deployments", "StatefulSet": "/apis/apps/v1/statefulsets", "DaemonSet": "/apis/apps/v1/daemonsets",
+	"ReplicaSet": "/apis/apps/v1/replicasets", "Pod": "/api/v1/pods",
+}
+
+// Workloads lists what may run a driver: every Deployment, StatefulSet and DaemonSet, and the ReplicaSets and Pods that none of them owns.
 func (c *Cluster) Workloads(ctx context.Context) ([]Workload, error) {
 	var all []Workload
-	for kind, path := range map[string]string{"Deployment": "/apis/apps/v1/deployments", "DaemonSet": "/apis/apps/v1/daemonsets"} {
+	for kind, path := range WorkloadKinds {
 		found, err := List[workload](ctx, c, path)
 		if err != nil {
 			return nil, err
 		}
 		for _, w := range found {
-			all = append(all, w.of(kind))
+			if !w.owned() {
+				all = append(all, w.of(kind))
+			}
 		}
 	}
 	slices.SortFunc(all, func(a, b Workload) int { return strings.Compare(a.String(), b.String()) })

@@ -1,0 +1,81 @@
+package migrate
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+)
+
+const oldController = `apiVersion: %VERSION
+kind: %KIND
+metadata: {name: csi-cinder-controllerplugin, namespace: kube-system}
+spec:
+  serviceName: csi-cinder-controller-service
+  replicas: 1
+  template:
+    metadata: {labels: {app: csi-cinder-controllerplugin}}
+    spec:
+      priorityClassName: system-cluster-critical
+      %CONTAINERS:
+      - {name: csi-provisioner, image: "quay.io/k8scsi/csi-provisioner:v1.6.0", args: ["--csi-address=/csi/csi.sock", "--feature-gates=Topology=false"]}
+      - {name: driver, image: "%IMAGE", command: [%COMMAND], args: ["--endpoint=unix:///csi/csi.sock", "--cloud-config=/etc/config/cloud.conf", "--cluster=depot-7"]}
+`
+
+const oldNode = `
+---
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: csi-cinder-nodeplugin, namespace: kube-system}
+spec:
+  template:
+    spec:
+      containers: [{name: driver, image: "%IMAGE", command: [%COMMAND], args: ["--endpoint=unix:///csi/csi.sock"]}]
+      volumes: [{name: plugin-dir, hostPath: {path: /var/lib/kubelet/plugins/cinder.csi.openstack.org}}]
+`
+
+// Each kind of object, API version and way to start a program: the controller is read, and no line says that it has no settings.
+func TestAControllerIsKnownByItsContainers(t *testing.T) {
+	for _, kind := range []struct{ kind, version string }{
+		{"Deployment", "apps/v1"},
+		{"Deployment", "apps/v1beta2"},
+		{"Deployment", "extensions/v1beta1"},
+		{"StatefulSet", "apps/v1"},
+		{"StatefulSet", "apps/v1beta1"},
+		{"ReplicaSet", "apps/v1"},
+	} {
+		for _, program := range []struct{ image, command, containers string }{
+			{"docker.io/k8scloudprovider/cinder-csi-plugin:v1.19.2", "/bin/cinder-csi-plugin", "containers"},
+			{"registry.k8s.io/provider-os/cinder-csi-plugin:v1.34.0", "/bin/cinder-csi-plugin", "initContainers"},
+			{"registry.example.com/platform/openstack-storage:2024.3", "/entrypoint.sh", "containers"},
+		} {
+			text := strings.NewReplacer("%VERSION", kind.version, "%KIND", kind.kind, "%IMAGE", program.image, "%COMMAND", program.command, "%CONTAINERS", program.containers).Replace(oldController + oldNode)
+			d, notes, err := importOf(t, text)
+			if err != nil {
+				t.Errorf("%v %v: %v", kind, program, err)
+				continue
+			}
+			if d.Spec.ClusterID != "depot-7" || d.Spec.Topology.Mode != "disabled" || d.Spec.Planes.Controller.PriorityClassName != "system-cluster-critical" {
+				t.Errorf("%v %v: want cluster depot-7 without topology, got %q, %q, %q", kind, program, d.Spec.ClusterID, d.Spec.Topology.Mode, d.Spec.Planes.Controller.PriorityClassName)
+			}
+			for _, n := range notes {
+				if strings.Contains(n.String(), "it has no setting of the driver") || strings.Contains(n.String(), "the plugin has none") {
+					t.Errorf("%v %v: %s", kind, program, n)
+				}
+			}
+		}
+	}
+}
+
+func TestAPodIsReadAsAController(t *testing.T) {
+	d, _, err := importOf(t, "apiVersion: v1\nkind: Pod\nmetadata: {name: c, namespace: n}\nspec:\n  containers: [{name: c, image: x/cinder-csi-plugin:v1, args: [\"--cluster=depot-9\"]}]\n")
+	if err != nil || d.Spec.ClusterID != "depot-9" {
+		t.Errorf("got cluster %q, %v", d.Spec.ClusterID, err)
+	}
+}
+
+// importOf imports one text.
+func importOf(t *testing.T, text string) (v1alpha1.Distribution, []Note, error) {
+	t.Helper()
+	return Import(func(yield func(File, error) bool) { yield(File{Name: "old.yaml", Content: []byte(text)}, nil) })
+}
