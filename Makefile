@@ -65,10 +65,10 @@ TEST_TAGS := apiserver,cluster,gitops,hypershift,monitoring,openstack,partial,re
 .PHONY: test test-root lint fuzz vulncheck
 
 # The slowest packages first, so that no core waits for one of them at the end. GOGC=400 saves the linker and the tests garbage collections, for
-# memory. COUNT=1 runs again what passed before: go keeps results, and does not know whether root had them.
+# memory. COUNT=1 runs again what passed before: go keeps results, and does not know whether root had them. It holds each package to test/budget.txt.
 SLOWEST := generator/verify generator/cli test/suite/driver test/suite/attack/tenant driver/host
 test: test-tools ## all tests that need no cloud, in their short sizes; tests of real devices need root (PACKAGES=./driver/attach, RUN=Detach, COUNT=1)
-	GOGC=400 go run ./test/kit/gate -- -timeout 20m $(if $(COUNT),-count $(COUNT)) $(if $(RUN),-run '$(RUN)') $(or $(PACKAGES),$(SLOWEST:%=./%) ./...)
+	GOGC=400 go run ./test/kit/gate $(if $(COUNT),-budget test/budget.txt) -- -timeout 20m $(if $(COUNT),-count $(COUNT)) $(if $(RUN),-run '$(RUN)') $(or $(PACKAGES),$(SLOWEST:%=./%) ./...)
 	$(if $(PACKAGES),,cd test/suite/examples && go test ./...)
 
 # The packages whose tests call testenv.NeedRoot; a test compares. The gate runs all tests as an ordinary user, and these as root too.

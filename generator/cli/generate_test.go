@@ -241,8 +241,8 @@ func TestBundlesOfASimulatedCloudSaySo(t *testing.T) {
 	}
 }
 
-// checkedOut copies manifests/ to a directory of the test's.
-func checkedOut(t *testing.T, b *bed, name string) {
+// copyManifests copies manifests/ to a directory of the test's.
+func copyManifests(t *testing.T, b *bed, name string) {
 	t.Helper()
 	if err := os.CopyFS(filepath.Join(b.dir, name), os.DirFS("../../manifests")); err != nil {
 		t.Fatal(err)
@@ -252,7 +252,7 @@ func checkedOut(t *testing.T, b *bed, name string) {
 func TestABaseThatIsNotThereIsWarnedAbout(t *testing.T) {
 	b := newBed(t)
 	dir := filepath.Join(b.dir, "out")
-	checkedOut(t, b, "src")
+	copyManifests(t, b, "src")
 	for base, want := range map[string]bool{"../nowhere": true, "../src": false} {
 		_, stderr, code := b.run(t, generation("vanilla", "kustomize", dir, "--base", base)...)
 		if got := strings.Contains(stderr, "is no checkout of manifests/"); code != OK || got != want {
@@ -267,7 +267,7 @@ func TestABaseThatIsNotThereIsWarnedAbout(t *testing.T) {
 func TestABundleWithABaseIsVerifiedBeforeItIsWrittenAndWhereItIs(t *testing.T) {
 	testenv.NotShort(t)
 	b := newBed(t)
-	checkedOut(t, b, "src")
+	copyManifests(t, b, "src")
 	if err := os.Symlink(b.dir, filepath.Join(b.dir, "link")); err != nil {
 		t.Fatal(err)
 	}

@@ -93,7 +93,7 @@ func TestACheckSaysThatOtherKeysChangeNoDecision(t *testing.T) {
 func TestACheckKnowsTheBaseAndReadsNothingBelowIt(t *testing.T) {
 	b := newBed(t)
 	dir := filepath.Join(b.dir, "out")
-	checkedOut(t, b, "src")
+	copyManifests(t, b, "src")
 	b.ok(t, generation("vanilla", "kustomize", dir, "--base", "../src")...)
 	check := []string{"generate", "--os-cloud", "sim-demo", "--check", "--output-dir", dir}
 	if stdout, stderr, code := b.run(t, check...); code != OK {

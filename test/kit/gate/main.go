@@ -2,7 +2,9 @@
 // that test/skips.txt does not name. It accepts skips for want of root (from others, and with -short) and of tools (from others). It prints failures
 // in full, one line for each package, and the counts at the end.
 //
-//	go run ./test/kit/gate [-skips test/skips.txt] -- -race ./...
+// With -budget it also fails if the test binary of a package uses more processor time than the file allows.
+//
+//	go run ./test/kit/gate [-skips test/skips.txt] [-budget test/budget.txt] -- -race ./...
 package main
 
 import (
@@ -50,27 +52,36 @@ type outcome struct {
 }
 
 func main() {
-	skips := flag.String("skips", "test/skips.txt", "the committed list of skips")
+	if os.Getenv(usageFile) != "" && len(os.Args) > 1 {
+		os.Exit(runBinary(os.Args[1:]))
+	}
+	skips := flag.String("skips", "test/skips.txt", "the committed `list` of skips")
+	budget := flag.String("budget", "", "the committed `list` of budgets of processor time; none without it")
 	flag.Parse()
-	if err := run(*skips, flag.Args(), os.Stdout); err != nil {
+	run := func() error { return run(*skips, flag.Args(), nil, os.Stdout) }
+	if *budget != "" {
+		run = func() error { return runWithBudget(*skips, *budget, flag.Args(), os.Stdout) }
+	}
+	if err := run(); err != nil {
 		fmt.Fprintln(os.Stderr, "gate:", err)
 		os.Exit(1)
 	}
 }
 
-func run(skips string, args []string, out io.Writer) error {
+func run(skips string, args, env []string, out io.Writer) error {
 	listed, err := readSkips(skips)
 	if err != nil {
 		return err
 	}
 	cmd := exec.Command("go", append([]string{"test", "-json"}, args...)...)
+	cmd.Env = append(os.Environ(), env...)
 	if slices.Contains(args, "-race") {
 		cc := cmp.Or(os.Getenv("CC"), "gcc")
 		if _, err := exec.LookPath(cc); err != nil && os.Geteuid() != 0 {
 			fmt.Fprintf(out, "SKIPPED: the race detector needs a C compiler (apt-get install gcc libc6-dev): %v\n", err)
 			return nil
 		}
-		cmd.Env = append(os.Environ(), "CGO_ENABLED=1") // which the race detector needs, and nothing else does
+		cmd.Env = append(cmd.Env, "CGO_ENABLED=1") // which the race detector needs, and nothing else does
 	}
 	cmd.Stderr = os.Stderr
 	pipe, err := cmd.StdoutPipe()

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestAPackageAboveItsBudgetIsNamed(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "budget.txt")
+	if err := os.WriteFile(path, []byte("# why\na/b\t40\tthirty clouds\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	budgets, err := readBudgets(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := readUsage(strings.NewReader("/top/c\t26000000000\n/top/a/b\t39000000000\n/top/d\t1000000000\n"), "/top")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	if diff := cmp.Diff([]string{"c (26 s of 25)"}, exceeded(all, budgets, &out)); diff != "" {
+		t.Error(diff)
+	}
+	if want := "  39.0 s of processor time  a/b\n"; !strings.HasPrefix(out.String(), want) || !strings.HasSuffix(out.String(), "  66.0 s in all\n") {
+		t.Errorf("want the most expensive package first and the sum last, got:\n%s", &out)
+	}
+	for _, line := range []string{"a\t40\t\n", "a\tforty\twhy\n", "a 40 why\n"} {
+		if err := os.WriteFile(path, []byte(line), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := readBudgets(path); err == nil {
+			t.Errorf("want an error for %q", line)
+		}
+	}
+}
+
+// A test binary is what go test starts: its directory and its exit code are those of the package.
+func TestABinaryIsMeasuredWithItsExitCode(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "usage")
+	t.Setenv(usageFile, file)
+	if code := runBinary([]string{"sh", "-c", "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; exit 3"}); code != 3 {
+		t.Errorf("want exit code 3, got %d", code)
+	}
+	in, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := readUsage(in, filepath.Dir(here))
+	if err != nil || len(all) != 1 || all[0].dir != "gate" || all[0].cpu <= 0 || all[0].cpu > time.Minute {
+		t.Errorf("%+v, %v", all, err)
+	}
+}
