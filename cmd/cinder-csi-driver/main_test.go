@@ -17,6 +17,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver"
 	"github.com/cinder-csi/cinder-csi/driver/config"
 	"github.com/cinder-csi/cinder-csi/manifests"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 func TestExitCodes(t *testing.T) {
@@ -73,36 +74,48 @@ func TestTheNodeRoleUsesOneProcessorUnlessItIsTold(t *testing.T) {
 	}
 }
 
+// stopAt is a log that stops its program at a text.
+type stopAt struct {
+	testenv.Log
+	text string
+	stop func()
+}
+
+func (s *stopAt) Write(p []byte) (int, error) {
+	if strings.Contains(string(p), s.text) {
+		s.stop()
+	}
+	return s.Log.Write(p)
+}
+
 // The command of a hook has no variables, so the hook reads its node and driver from the environment.
 func TestTheHookTakesNodeAndDriverFromTheEnvironment(t *testing.T) {
-	var asked []string
-	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked = append(asked, r.URL.Path)
-		_, _ = io.WriteString(w, map[string]string{
-			"/api/v1/nodes/node-1":                      `{"spec": {"taints": [{"key": "node.kubernetes.io/unschedulable"}]}}`,
-			"/apis/storage.k8s.io/v1/volumeattachments": `{"items": [{"spec": {"attacher": "cinder.example.org", "nodeName": "node-1", "source": {"persistentVolumeName": "pv-1"}}}]}`,
-		}[r.URL.Path])
-	}))
-	defer api.Close()
 	t.Setenv("NODE_NAME", "node-1")
 	for name, test := range map[string]struct {
-		driver   string
-		args     []string
-		patience time.Duration
-		code     int
+		driver string
+		args   []string
+		code   int
 	}{
-		"the driver of the volume":  {"cinder.example.org", nil, time.Second / 2, 1},
-		"another driver":            {"other.example.org", nil, time.Minute, 0},
-		"a flag replaces variables": {"cinder.example.org", []string{"--driver-name=other.example.org"}, time.Minute, 0},
+		"the driver of the volume":  {"cinder.example.org", nil, 1},
+		"another driver":            {"other.example.org", nil, 0},
+		"a flag replaces variables": {"cinder.example.org", []string{"--driver-name=other.example.org"}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("DRIVER_NAME", test.driver)
-			asked = nil
-			ctx, stop := context.WithTimeout(t.Context(), test.patience)
+			ctx, stop := context.WithCancel(t.Context())
 			defer stop()
-			var stderr bytes.Buffer
+			var asked testenv.Asked
+			api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				asked.Add(r.URL.Path)
+				_, _ = io.WriteString(w, map[string]string{
+					"/api/v1/nodes/node-1":                      `{"spec": {"taints": [{"key": "node.kubernetes.io/unschedulable"}]}}`,
+					"/apis/storage.k8s.io/v1/volumeattachments": `{"items": [{"spec": {"attacher": "cinder.example.org", "nodeName": "node-1", "source": {"persistentVolumeName": "pv-1"}}}]}`,
+				}[r.URL.Path])
+			}))
+			defer api.Close()
+			stderr := stopAt{text: "waiting until its volumes are detached", stop: stop}
 			if code := run(ctx, append([]string{"await-detached", "--master=" + api.URL}, test.args...), io.Discard, &stderr); code != test.code {
-				t.Errorf("want exit code %d, got %d after %v; %s", test.code, code, asked, &stderr)
+				t.Errorf("want exit code %d, got %d after %v; %s", test.code, code, asked.All(), stderr.String())
 			}
 		})
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -15,7 +16,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/cinder-csi/cinder-csi/internal/kubeconfig"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 // keeper is a keeper whose requests go to a function.
@@ -139,13 +143,11 @@ func TestTheAPIIsAskedForATokenOfTheAccount(t *testing.T) {
 		"no JSON":         {http.StatusCreated, `x`, "without a token"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var got struct {
-				path, authorization string
-				request             tokenRequest
-			}
+			var asked testenv.Asked
 			s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				got.path, got.authorization = r.Method+" "+r.URL.Path, r.Header.Get("Authorization")
-				_ = json.NewDecoder(r.Body).Decode(&got.request)
+				var request tokenRequest
+				_ = json.NewDecoder(r.Body).Decode(&request)
+				asked.Add(fmt.Sprint(r.Method, " ", r.URL.Path, " ", r.Header.Get("Authorization"), " ", request.Spec.ExpirationSeconds))
 				w.Header().Set("Location", "/elsewhere")
 				w.WriteHeader(c.status)
 				_, _ = w.Write([]byte(c.body))
@@ -163,8 +165,9 @@ func TestTheAPIIsAskedForATokenOfTheAccount(t *testing.T) {
 			if c.err == "" && (answer.text != "t" || answer.expires.Year() != 2030) {
 				t.Errorf("got %+v", answer)
 			}
-			if got.path != "POST /api/v1/namespaces/cinder-csi/serviceaccounts/controller/token" || got.authorization != "Bearer a-secret" || got.request.Spec.ExpirationSeconds != 3600 {
-				t.Errorf("the request: %+v", got)
+			want := []string{"POST /api/v1/namespaces/cinder-csi/serviceaccounts/controller/token Bearer a-secret 3600"}
+			if diff := cmp.Diff(want, asked.All()); diff != "" {
+				t.Errorf("the requests (-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -337,14 +337,18 @@ func TestAMountedFileSystemGrowsWithItsDisk(t *testing.T) {
 			stage(t, h, StageSpec{Path: m.Path("staging"), FSType: fsType})
 			before, err := h.Stats(t.Context(), m.Path("staging"))
 			must(t, err)
-			go func() {
-				<-time.After(300 * time.Millisecond) // the wait for the disk is part of what is tested
-				testenv.GrowLoop(t, disk, 800<<20)
-			}()
-			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			size, err := h.Expand(ctx, ExpandSpec{Volume: vol, Path: m.Path("staging"), Size: 800 << 20})
-			if err != nil || size != 800<<20 {
+			var size volume.Size
+			expanded := make(chan error, 1)
+			go func() {
+				var err error
+				size, err = h.Expand(ctx, ExpandSpec{Volume: vol, Path: m.Path("staging"), Size: 800 << 20})
+				expanded <- err
+			}()
+			<-time.After(300 * time.Millisecond) // the wait for the disk is part of what is tested
+			testenv.GrowLoop(t, disk, 800<<20)
+			if err := <-expanded; err != nil || size != 800<<20 {
 				t.Fatalf("want 800 MiB, got %s, %v", size, err)
 			}
 			after, err := h.Stats(t.Context(), m.Path("staging"))

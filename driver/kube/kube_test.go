@@ -9,11 +9,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 // pod is the service account of a pod in a cluster whose API is served by handler: its options and its directory.
@@ -41,9 +43,9 @@ func write(t *testing.T, dir, file, text string) {
 
 func TestRequestsNameTheDriverToTheAuditLog(t *testing.T) {
 	for version, want := range map[string]string{"v1.2.3": "cinder-csi-driver/v1.2.3", "": "cinder-csi-driver/unknown"} {
-		var got []string
+		var got testenv.Asked
 		o, _ := pod(t, func(w http.ResponseWriter, r *http.Request) {
-			got = append(got, r.UserAgent())
+			got.Add(r.UserAgent())
 			_, _ = w.Write([]byte(`{}`))
 		})
 		o.Version = version
@@ -57,16 +59,16 @@ func TestRequestsNameTheDriverToTheAuditLog(t *testing.T) {
 		if err := api.get(t.Context(), "node", "/api/v1/nodes/n", &struct{}{}); err != nil {
 			t.Error(err)
 		}
-		if diff := cmp.Diff([]string{want, want}, got); diff != "" {
+		if diff := cmp.Diff([]string{want, want}, got.All()); diff != "" {
 			t.Errorf("version %q: user agents, -want +got\n%s", version, diff)
 		}
 	}
 }
 
 func TestAnnotationsAreReadWithTheTokenAsItIsNow(t *testing.T) {
-	var asked []string
+	var asked testenv.Asked
 	o, dir := pod(t, func(w http.ResponseWriter, r *http.Request) {
-		asked = append(asked, r.Method+" "+r.URL.Path+" "+r.Header.Get("Authorization"))
+		asked.Add(r.Method + " " + r.URL.Path + " " + r.Header.Get("Authorization"))
 		if !strings.Contains(r.Header.Get("Accept"), "PartialObjectMetadata") {
 			t.Errorf("the whole object is asked for: %q", r.Header.Get("Accept"))
 		}
@@ -87,15 +89,15 @@ func TestAnnotationsAreReadWithTheTokenAsItIsNow(t *testing.T) {
 		"GET /api/v1/namespaces/shop/persistentvolumeclaims/data Bearer first",
 		"GET /api/v1/namespaces/shop/persistentvolumeclaims/data Bearer second",
 	}
-	if diff := cmp.Diff(want, asked); diff != "" {
+	if diff := cmp.Diff(want, asked.All()); diff != "" {
 		t.Error("requests, -want +got\n", diff)
 	}
 }
 
 func TestARedirectOfTheAPICarriesNoTokenAnywhere(t *testing.T) {
-	asked := 0
+	var asked atomic.Int32
 	o, dir := pod(t, func(w http.ResponseWriter, r *http.Request) {
-		asked++
+		asked.Add(1)
 		http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
 	})
 	write(t, dir, "token", "secret")
@@ -103,8 +105,8 @@ func TestARedirectOfTheAPICarriesNoTokenAnywhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := api.Annotations(t.Context(), "shop", "data"); err == nil || asked != 1 {
-		t.Errorf("%d requests, error %v", asked, err)
+	if _, err := api.Annotations(t.Context(), "shop", "data"); err == nil || asked.Load() != 1 {
+		t.Errorf("%d requests, error %v", asked.Load(), err)
 	}
 }
 

@@ -2,6 +2,7 @@ package openstack
 
 import (
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,17 +15,17 @@ import (
 func TestMessagesThatFailAreNotReadForAWhile(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		calls := 0
+		var calls atomic.Int32
 		c := stages(t, memnet.Transport(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			calls++
+			calls.Add(1)
 			w.Header().Set("Retry-After", "1")
 			w.WriteHeader(http.StatusTooManyRequests)
 		})))
 		began := time.Now()
-		read := func(want int) {
+		read := func(want int32) {
 			t.Helper()
-			if _, err := c.Failure(t.Context(), volumeID); !volume.Is(err, volume.Unavailable) || calls != want {
-				t.Errorf("%v after %d requests, want %d", err, calls, want)
+			if _, err := c.Failure(t.Context(), volumeID); !volume.Is(err, volume.Unavailable) || calls.Load() != want {
+				t.Errorf("%v after %d requests, want %d", err, calls.Load(), want)
 			}
 		}
 		read(1)

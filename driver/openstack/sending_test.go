@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -95,9 +96,9 @@ func TestACreateWhoseCallerLeavesBeforeItIsSentIsNotLost(t *testing.T) {
 // The hold-off of a create begins when its last repetition was sent, not when the call began.
 func TestALostCreateTellsWhenItWasSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		calls := 0
+		var calls atomic.Int32
 		c := stages(t, memnet.Transport(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			if calls++; calls == 1 {
+			if calls.Add(1) == 1 {
 				w.Header().Set("Retry-After", "20")
 				w.WriteHeader(http.StatusTooManyRequests)
 				return
@@ -121,7 +122,7 @@ func TestNothingIsSentOnceItMayNotStart(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		left  time.Duration
-		calls int // that the cloud gets
+		calls int32 // that the cloud gets
 		kind  volume.Kind
 	}{
 		"it is not repeated, and the next is not held back for so long": {10 * time.Second, 1, volume.Unavailable},
@@ -129,8 +130,8 @@ func TestNothingIsSentOnceItMayNotStart(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				calls := 0
-				c := stages(t, memnet.Transport(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { calls++; busy(w, r) })))
+				var calls atomic.Int32
+				c := stages(t, memnet.Transport(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { calls.Add(1); busy(w, r) })))
 				begin := time.Now()
 				caller, cancel := context.WithDeadline(t.Context(), begin.Add(test.left))
 				defer cancel()
@@ -141,8 +142,8 @@ func TestNothingIsSentOnceItMayNotStart(t *testing.T) {
 						t.Errorf("got %v of kind %s", err, volume.KindOf(err))
 					}
 				}
-				if calls != test.calls || time.Since(begin) != 0 {
-					t.Errorf("%d calls in %v", calls, time.Since(begin))
+				if calls.Load() != test.calls || time.Since(begin) != 0 {
+					t.Errorf("%d calls in %v", calls.Load(), time.Since(begin))
 				}
 			})
 		})
@@ -156,15 +157,15 @@ func TestNothingIsSentAfterTheCallerHasLeft(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				caller, leave := context.WithCancel(t.Context())
-				calls := 0
+				var calls atomic.Int32
 				c := stages(t, memnet.Transport(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-					calls++
+					calls.Add(1)
 					leave()
 					w.WriteHeader(status)
 				})))
 				_, err := c.CreateVolume(volume.WithCaller(t.Context(), caller), volume.CreateOptions{Name: "n", Size: volume.GiB(1)})
-				if calls != 1 || err == nil || volume.MayHaveWritten(err) {
-					t.Errorf("%d calls: %v", calls, err)
+				if calls.Load() != 1 || err == nil || volume.MayHaveWritten(err) {
+					t.Errorf("%d calls: %v", calls.Load(), err)
 				}
 			})
 		})

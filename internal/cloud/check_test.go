@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -47,13 +48,15 @@ func TestEachFailureOfACloudHasAKind(t *testing.T) {
 
 func TestAServiceAnswersWhateverItThinksOfARequestWithoutAToken(t *testing.T) {
 	t.Parallel()
-	status, path := http.StatusUnauthorized, ""
+	var status atomic.Int32
+	status.Store(http.StatusUnauthorized)
+	var path atomic.Value
 	k := &keystone{catalog: catalog(), other: func(w http.ResponseWriter, r *http.Request) {
-		path = r.URL.Path
+		path.Store(r.URL.Path)
 		if r.Header.Get("X-Auth-Token") != "" {
 			t.Error("the check sends the token")
 		}
-		w.WriteHeader(status)
+		w.WriteHeader(int(status.Load()))
 	}}
 	c, err := Connect(t.Context(), k.serve(t), Options{})
 	if err != nil {
@@ -61,9 +64,9 @@ func TestAServiceAnswersWhateverItThinksOfARequestWithoutAToken(t *testing.T) {
 	}
 	for service, want := range map[string]string{"block-storage": "/volume/v3/", "compute": "/compute/v2.1/"} {
 		for code, failure := range map[int]string{200: "", 300: "", 401: "", 404: FailureServer, 500: FailureServer, 503: FailureServer} {
-			status = code
-			if err := c.PingService(t.Context(), service); FailureOf(err) != failure || path != want {
-				t.Errorf("%s answers %d at %s: want %q at %s, got %v", service, code, path, failure, want, err)
+			status.Store(int32(code))
+			if err := c.PingService(t.Context(), service); FailureOf(err) != failure || path.Load() != want {
+				t.Errorf("%s answers %d at %s: want %q at %s, got %v", service, code, path.Load(), failure, want, err)
 			}
 		}
 	}

@@ -16,6 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 func serve(t *testing.T, handler http.HandlerFunc) *Cluster {
@@ -30,9 +32,9 @@ func serve(t *testing.T, handler http.HandlerFunc) *Cluster {
 }
 
 func TestListsAreReadPageByPageWithGETOnly(t *testing.T) {
-	var asked []string
+	var asked testenv.Asked
 	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		asked = append(asked, r.Method+" "+r.URL.Path+"?"+r.URL.RawQuery)
+		asked.Add(r.Method + " " + r.URL.Path + "?" + r.URL.RawQuery)
 		if r.URL.Query().Get("continue") == "" {
 			fmt.Fprint(w, `{"metadata": {"continue": "more"}, "items": [{"metadata": {"name": "a"}}]}`)
 			return
@@ -46,7 +48,7 @@ func TestListsAreReadPageByPageWithGETOnly(t *testing.T) {
 		t.Errorf("want a and b, got %v, %v", got, err)
 	}
 	want := []string{"GET /prefix/api/v1/nodes?limit=500", "GET /prefix/api/v1/nodes?continue=more&limit=500"}
-	if diff := cmp.Diff(want, asked); diff != "" {
+	if diff := cmp.Diff(want, asked.All()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -157,9 +159,9 @@ func TestTheKubeconfigIsFoundAsKubectlFindsIt(t *testing.T) {
 }
 
 func TestTheSourceChoosesUserAndNamespaceAsKubectlDoes(t *testing.T) {
-	var header http.Header
+	var asked testenv.Asked
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		header = r.Header.Clone()
+		asked.Add(r.Header.Get("Authorization") + " as " + r.Header.Get("Impersonate-User"))
 		fmt.Fprint(w, `{}`)
 	}))
 	t.Cleanup(server.Close)
@@ -186,8 +188,9 @@ func TestTheSourceChoosesUserAndNamespaceAsKubectlDoes(t *testing.T) {
 		if err := c.Get(t.Context(), "/version", &struct{}{}); err != nil {
 			t.Fatal(err)
 		}
-		got := []string{c.Namespace(), header.Get("Authorization"), header.Get("Impersonate-User")}
-		if diff := cmp.Diff([]string{test.namespace, "Bearer " + test.token, test.user}, got); diff != "" {
+		all := asked.All()
+		got := []string{c.Namespace(), all[len(all)-1]}
+		if diff := cmp.Diff([]string{test.namespace, "Bearer " + test.token + " as " + test.user}, got); diff != "" {
 			t.Errorf("%+v (-want +got):\n%s", test.source, diff)
 		}
 	}

@@ -6,10 +6,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 // connectTo is a cluster with a configuration, as Connect makes it.
@@ -35,14 +38,14 @@ func connectTo(t *testing.T, handler http.HandlerFunc) *Cluster {
 // The way through a real API server has its test in test/suite/apiserver.
 func TestAPortThatCannotBeForwardedIsAnErrorOfItsKind(t *testing.T) {
 	for status, want := range map[int]error{http.StatusUnauthorized: ErrDenied, http.StatusForbidden: ErrDenied, http.StatusNotFound: ErrNotFound, http.StatusBadGateway: ErrUnreachable} {
-		var asked string
+		var asked testenv.Asked
 		c := connectTo(t, func(w http.ResponseWriter, r *http.Request) {
-			asked = r.Method + " " + r.URL.Path
+			asked.Add(r.Method + " " + r.URL.Path)
 			http.Error(w, "no", status)
 		})
 		_, err := c.PodPage(t.Context(), "cinder-csi", "pod-0", 8080, "/debug/operations")
-		if !errors.Is(err, want) || asked != "GET /api/v1/namespaces/cinder-csi/pods/pod-0/portforward" {
-			t.Errorf("HTTP %d: %s: want %v, got %v", status, asked, want, err)
+		if !errors.Is(err, want) || !slices.Equal(asked.All(), []string{"GET /api/v1/namespaces/cinder-csi/pods/pod-0/portforward"}) {
+			t.Errorf("HTTP %d: %s: want %v, got %v", status, asked.All(), want, err)
 		}
 	}
 }

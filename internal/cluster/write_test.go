@@ -7,16 +7,22 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 func TestDataIsAppliedUnderTheNameOfItsManager(t *testing.T) {
-	var got string
-	status := http.StatusOK
+	var asked testenv.Asked
+	var status atomic.Int32
+	status.Store(http.StatusOK)
 	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		got = r.Method + " " + r.URL.String() + " " + r.Header.Get("Content-Type") + " " + string(body)
-		w.WriteHeader(status)
+		asked.Add(r.Method + " " + r.URL.String() + " " + r.Header.Get("Content-Type") + " " + string(body))
+		w.WriteHeader(int(status.Load()))
 		_, _ = io.WriteString(w, `{"message": "no"}`)
 	})
 	if err := c.ApplyData(t.Context(), "ns", "result", "me", map[string]string{"a": "b"}); err != nil {
@@ -24,10 +30,10 @@ func TestDataIsAppliedUnderTheNameOfItsManager(t *testing.T) {
 	}
 	want := `PATCH /prefix/api/v1/namespaces/ns/configmaps/result?fieldManager=me&force=true application/apply-patch+yaml ` +
 		`{"apiVersion":"v1","data":{"a":"b"},"kind":"ConfigMap","metadata":{"name":"result","namespace":"ns"}}`
-	if got != want {
-		t.Errorf("want %s\ngot  %s", want, got)
+	if diff := cmp.Diff([]string{want}, asked.All()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
-	status = http.StatusForbidden
+	status.Store(http.StatusForbidden)
 	if err := c.ApplyData(t.Context(), "ns", "result", "me", nil); !errors.Is(err, ErrDenied) || !strings.HasPrefix(err.Error(), "PATCH /api/v1/namespaces/ns/configmaps/result of the cluster") {
 		t.Errorf("want an error of the right that is missing, got %v", err)
 	}

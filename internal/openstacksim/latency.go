@@ -80,6 +80,16 @@ func (s *Sim) after(d time.Duration, do func()) {
 	})
 }
 
+// FinishOperations ends all work that the cloud still does after its replies, as if its time had come.
+func (s *Sim) FinishOperations() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range s.events {
+		s.events[i].at = time.Now()
+	}
+	s.applyDue()
+}
+
 // applyDue applies every event whose time has come, in order. So no reply shows an outdated state. The caller holds s.mu.
 func (s *Sim) applyDue() {
 	for len(s.events) > 0 && !s.events[0].at.After(time.Now()) {

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 const planted = "pl4nted-S3cret"
@@ -207,9 +209,7 @@ func TestALongLineIsReadInLinearTime(t *testing.T) {
 	shortest := func(size int) time.Duration {
 		text, least := strings.Repeat("secretName=", size/11), time.Hour
 		for range 5 {
-			began := time.Now()
-			NewRedactor().Text(text)
-			least = min(least, time.Since(began))
+			least = min(least, testenv.Processor(t, func() { NewRedactor().Text(text) }))
 		}
 		return least
 	}

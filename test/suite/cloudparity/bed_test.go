@@ -54,6 +54,7 @@ type Bed struct {
 	sessions map[Role]session
 	roots    []root
 	faults   faults
+	held     []func()          // let a slow operation go on
 	sim      *openstacksim.Sim // nil on a real bed
 	suite    *testing.T
 	running  Case
@@ -71,6 +72,7 @@ const (
 	extendOperation         operation = "extend_volume"
 	attachOperation         operation = "initialize_connection"
 	detachOperation         operation = "terminate_connection"
+	retypeOperation         operation = "retype" // of the simulation alone
 )
 
 // faults make the backend of a bed fail.
@@ -82,8 +84,21 @@ type faults interface {
 // fail makes an operation fail until the case calls repair or ends.
 func (b *Bed) fail(t *testing.T, op operation) (repair func()) { return b.inject(t, op, false) }
 
-// slow makes an operation slow enough for the case to observe it, until the case ends.
-func (b *Bed) slow(t *testing.T, op operation) { b.inject(t, op, true) }
+// slow makes an operation slow enough for the case to observe it. In the simulation, the operation waits until the case waits for its end, or ends.
+func (b *Bed) slow(t *testing.T, op operation) {
+	goOn := b.inject(t, op, true)
+	if !b.Real {
+		b.held = append(b.held, goOn)
+	}
+}
+
+// goOn lets the slow operations of the case go on.
+func (b *Bed) goOn() {
+	for _, goOn := range b.held {
+		goOn()
+	}
+	b.held = nil
+}
 
 func (b *Bed) inject(t *testing.T, op operation, slow bool) (repair func()) {
 	t.Helper()

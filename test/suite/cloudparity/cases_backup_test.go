@@ -75,6 +75,7 @@ func (b *Bed) plainBackup() string { return b.lend("plain", nil, false).backup }
 // awaitBackup waits until a backup has one of the statuses; "gone" means that Cinder no longer has it.
 func (b *Bed) awaitBackup(t *testing.T, id string, want ...string) {
 	t.Helper()
+	b.goOn()
 	b.until(t, "backup "+id+" is as wanted", func() (bool, string) {
 		a := b.do(t, Request{Call: getBackup, As: Member, IDs: []string{id}}).want(t, http.StatusOK, http.StatusNotFound)
 		status := "gone"

@@ -3,9 +3,6 @@ package cloudparity
 import (
 	"net/http"
 	"testing"
-	"time"
-
-	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
 )
 
 // A retype is a volume action as an extension is.
@@ -110,9 +107,9 @@ func retypeCases() []Case {
 // creates a new volume; the simulation has one operation for the move.
 func (b *Bed) slowMove(t *testing.T) {
 	t.Helper()
-	if b.sim == nil {
+	if b.Real {
 		b.slow(t, createOperation)
-		return
+	} else {
+		b.slow(t, retypeOperation)
 	}
-	t.Cleanup(b.sim.SetFault(openstacksim.Fault{Operation: openstacksim.RetypeVolume, Slow: true, Delay: 500 * time.Millisecond}))
 }

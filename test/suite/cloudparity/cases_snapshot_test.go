@@ -30,6 +30,7 @@ func (b *Bed) snapshotBody(volume any, fields object) object {
 // awaitSnapshot waits until a snapshot has a status; "gone" means that Cinder no longer has it.
 func (b *Bed) awaitSnapshot(t *testing.T, id, want string) {
 	t.Helper()
+	b.goOn()
 	b.until(t, "snapshot "+id+" is "+want, func() (bool, string) {
 		a := b.do(t, Request{Call: getSnapshot, As: Member, IDs: []string{id}}).want(t, http.StatusOK, http.StatusNotFound)
 		status := "gone"

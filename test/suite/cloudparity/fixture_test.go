@@ -65,6 +65,7 @@ var onTheWay = map[string][]string{
 // awaitVolume waits until a volume has a status. It fails if the volume has a status that cannot lead there.
 func (b *Bed) awaitVolume(t *testing.T, id, want string) {
 	t.Helper()
+	b.goOn()
 	b.until(t, "volume "+id+" is "+want, func() (bool, string) {
 		status := b.status(t, id)
 		if status != want && !slices.Contains(onTheWay[want], status) {
@@ -77,6 +78,7 @@ func (b *Bed) awaitVolume(t *testing.T, id, want string) {
 // remove deletes a volume in any state, with its attachments and snapshots.
 func (b *Bed) remove(t *testing.T, id string) {
 	t.Helper()
+	b.goOn()
 	b.until(t, "volume "+id+" is settled", func() (bool, string) {
 		switch status := b.status(t, id); status {
 		case "available", "in-use", "error", "error_extending", "error_restoring", "error_deleting", "gone":
@@ -105,6 +107,7 @@ func (b *Bed) remove(t *testing.T, id string) {
 // awaitAttachments waits until Cinder shows a volume attached n times and in a stable status.
 func (b *Bed) awaitAttachments(t *testing.T, id string, n int) {
 	t.Helper()
+	b.goOn()
 	want := "in-use"
 	if n == 0 {
 		want = "available"

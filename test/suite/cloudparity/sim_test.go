@@ -52,16 +52,23 @@ func (s simulatedFaults) inject(op operation, slow bool) (func() error, error) {
 		createOperation: openstacksim.CreateVolume, deleteOperation: openstacksim.DeleteVolume,
 		createSnapshotOperation: openstacksim.CreateSnapshot, deleteSnapshotOperation: openstacksim.DeleteSnapshot,
 		extendOperation: openstacksim.ExtendVolume, attachOperation: openstacksim.Attach, detachOperation: openstacksim.Detach,
+		retypeOperation: openstacksim.RetypeVolume,
 	}[op]
 	if !ok {
 		return nil, fmt.Errorf("the simulation has no operation %s", op)
 	}
 	fault := openstacksim.Fault{Operation: simulated, Slow: slow}
 	if slow {
-		fault.Delay = 400 * time.Millisecond // a busy machine must get a request in before it ends
+		fault.Delay = time.Hour // until the case lets it go on
 	}
 	remove := s.sim.SetFault(fault)
-	return func() error { remove(); return nil }, nil
+	return func() error {
+		remove()
+		if slow {
+			s.sim.FinishOperations()
+		}
+		return nil
+	}, nil
 }
 
 // simulatorCases are about documented answers that the real bed never gives. Its policies allow a member all of these calls. It has a default

@@ -32,15 +32,20 @@ func TestBackupLifecycle(t *testing.T) {
 			t.Errorf("got %v", got)
 		}
 		restore := claim("pvc-2", fromSnapshot(b), inZone("az2"), func(r *csi.CreateVolumeRequest) { r.CapacityRange.RequiredBytes = 2 << 30 })
-		done := make(chan *csi.Volume)
-		go func() { done <- must[*csi.CreateVolumeResponse](t)(d.CreateVolume(asSidecar(t), restore)).GetVolume() }()
+		var restored *csi.CreateVolumeResponse
+		done := make(chan error, 1)
+		go func() {
+			var err error
+			restored, err = d.CreateVolume(asSidecar(t), restore)
+			done <- err
+		}()
 		time.Sleep(time.Minute)
 		if listed, ready := readiness(t, d, b); !listed || ready {
 			t.Errorf("while it is restored: listed %v, ready %v", listed, ready)
 		}
 		_, err := d.CreateVolume(asSidecar(t), claim("pvc-3", fromSnapshot(b)))
 		wantCode(t, err, codes.Aborted, "restoring")
-		v := <-done
+		v := must[*csi.CreateVolumeResponse](t)(restored, <-done).GetVolume()
 		again := must[*csi.CreateVolumeResponse](t)(d.CreateVolume(asSidecar(t), restore)).GetVolume()
 		for _, v := range []*csi.Volume{v, again} {
 			if zone := v.GetAccessibleTopology()[0].GetSegments()["topology.cinder.csi.openstack.org/zone"]; zone != "az2" || v.GetCapacityBytes() != 2<<30 ||

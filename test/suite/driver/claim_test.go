@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -39,13 +40,14 @@ func ofClaim(namespace, name string) func(*csi.CreateVolumeRequest) {
 
 func TestHintsInAClaimsAnnotationsReachTheCloudOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		sim, asked := simulated(), 0
+		sim := simulated()
+		var asked atomic.Int32
 		d := start(t, sim.CloudConf(inprocess.URL), besides(sim, func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path != "/api/v1/namespaces/shop/persistentvolumeclaims/copy" {
 				_, _ = w.Write([]byte(`{"metadata": {}}`))
 				return
 			}
-			asked++
+			asked.Add(1)
 			_, _ = w.Write([]byte(`{"metadata": {"annotations": {"cinder.csi.openstack.org/anti-affinity": "pvc-1, pvc-3"}}}`))
 		}), "--pvc-annotations", "--master="+kubeURL, "--strict")
 		first := made(t, d, ofClaim("shop", "data"))
@@ -60,8 +62,8 @@ func TestHintsInAClaimsAnnotationsReachTheCloudOnce(t *testing.T) {
 		if want := `"OS-SCH-HNT:scheduler_hints":{"different_host":["` + first + `","` + third + `"]}`; i < 0 || !strings.Contains(requests[i].Body, want) {
 			t.Errorf("want a create with %s, got %v", want, requests)
 		}
-		if asked != 2 {
-			t.Errorf("the claim was read %d times, not once for each time that there was no volume", asked)
+		if asked.Load() != 2 {
+			t.Errorf("the claim was read %d times, not once for each time that there was no volume", asked.Load())
 		}
 	})
 }

@@ -128,7 +128,7 @@ func (l *lifecycle) retry(t *testing.T, s step) int {
 		tr := l.attach(t, []string{"open_tree"}, l.withoutOpenTree()...)
 		defer tr.detach()
 	}
-	return 1 + untilOK(t, s.String(), mostRetries, s.call)
+	return 1 + untilOKBeside(t, s.String(), mostRetries, s.call, l.toolWorks)
 }
 
 // killDuring makes the call and kills the driver with its tools at the moment.

@@ -1,12 +1,16 @@
 package nodekills
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -32,6 +36,7 @@ type node struct {
 	socket string
 	driver *exec.Cmd
 	conn   *grpc.ClientConn
+	killed []string // the sessions of drivers that were killed
 }
 
 // volumeID is the volume on the node's disk. virtio-blk shows the first 20 characters as the serial.
@@ -110,6 +115,7 @@ func (n *node) end(t *testing.T, id int, tr *trace) {
 	if n.driver.ProcessState != nil {
 		return
 	}
+	n.killed = append(n.killed, strconv.Itoa(n.driver.Process.Pid))
 	err := unix.Kill(id, unix.SIGKILL)
 	if tr != nil {
 		tr.end()
@@ -121,6 +127,16 @@ func (n *node) end(t *testing.T, id int, tr *trace) {
 		err = errors.Join(err, waitErr)
 	}
 	must(t, "kill the driver", err)
+}
+
+// toolWorks is whether a process of a killed driver still lives (proc(5): state and session are the first and fourth field after the name).
+func (n *node) toolWorks() bool {
+	all, _ := filepath.Glob("/proc/[0-9]*/stat")
+	return slices.ContainsFunc(all, func(file string) bool {
+		text, _ := os.ReadFile(file) // it may have ended
+		fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+		return len(fields) > 3 && fields[0] != "Z" && slices.Contains(n.killed, fields[3])
+	})
 }
 
 func must(t *testing.T, what string, err error) {

@@ -207,12 +207,12 @@ func (l *lifecycle) killTool(t *testing.T, s step, tl tool, w write, alone bool)
 				must(t, "let the tool go on", err)
 			}
 			stopped = false
-			return retries + 1 + untilOK(t, s.String(), mostRetries, s.call)
+			return retries + 1 + untilOKBeside(t, s.String(), mostRetries, s.call, l.toolWorks)
 		case err := <-answered:
 			t.Fatalf("%s: %s made no write %d; the answer is %v; strace shows:\n%s", s, tl.name, w.count, err, tr.text())
 		}
 	}
 	<-answered
 	l.start(t)
-	return 1 + untilOK(t, s.String(), mostRetries, s.call)
+	return 1 + untilOKBeside(t, s.String(), mostRetries, s.call, l.toolWorks)
 }

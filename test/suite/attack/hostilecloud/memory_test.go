@@ -161,14 +161,15 @@ func (p *process) peak(t *testing.T) int {
 	return n << 10
 }
 
-// TestThePeakOfTheDriversMemoryAgainstAHostileCloud runs all RPCs and more creates at once against each attack, each for a second and a half.
+// TestThePeakOfTheDriversMemoryAgainstAHostileCloud runs all RPCs and more creates at once against each attack, each for a second and a half
+// and until the cloud has got as many requests as there are calls.
 func TestThePeakOfTheDriversMemoryAgainstAHostileCloud(t *testing.T) {
 	testenv.NeedFull(t, "builds the driver, and attacks it for half a minute")
 	h := newHostile()
 	server := httptest.NewServer(h)
 	t.Cleanup(server.Close) // after the driver's process has ended
 	p := startProcess(t, h, server.URL)
-	ready, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ready, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	for {
 		if _, err := p.ControllerGetCapabilities(ready, &csi.ControllerGetCapabilitiesRequest{}, grpc.WaitForReady(true)); err == nil {
@@ -183,7 +184,15 @@ func TestThePeakOfTheDriversMemoryAgainstAHostileCloud(t *testing.T) {
 	}
 	for _, m := range memoryAttacks {
 		h.arm(m.attack)
-		ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+		go func(before int) {
+			for again := time.Tick(1500 * time.Millisecond); ctx.Err() == nil; {
+				<-again
+				if h.requests() >= before+together {
+					cancel()
+				}
+			}
+		}(h.requests())
 		var all sync.WaitGroup
 		for n := range together {
 			all.Go(func() {
