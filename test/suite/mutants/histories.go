@@ -106,8 +106,8 @@ var Histories = []mutant.Mutant{
 	if !volume.RefusedByState(refusal) && !outdated && !another {`),
 	}, CaughtBy: test("./driver/attach", "^TestAttachInEveryCell$")},
 	{Name: "refused-delete-is-gone", Rule: "only a 404 for the volume itself proves that it is gone", Edits: []mutant.Edit{
-		edit("driver/provision", `v, err := s.readDeletable(ctx, id)
-	if `, `v, err := s.readDeletable(ctx, id)
+		edit("driver/provision", `v, err := s.readDeletable(ctx, lock, id)
+	if `, `v, err := s.readDeletable(ctx, lock, id)
 	if volume.Is(err, volume.Unauthenticated) || volume.Is(err, volume.PermissionDenied) || volume.Is(err, volume.Unavailable) ||
 		`),
 	}},
