@@ -56,6 +56,7 @@ func (r Reader) Read(in io.Reader) ([]Test, error) {
 		r.Out = io.Discard
 	}
 	var ended, running []*Test
+	parents := map[string]bool{}
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, 16<<20)
 	for lines.Scan() {
@@ -75,8 +76,9 @@ func (r Reader) Read(in io.Reader) ([]Test, error) {
 		if i < 0 {
 			i = len(running)
 			running = append(running, &Test{Package: e.Package, Name: e.Test})
-			for _, t := range running[:i] {
-				t.HasSubtests = t.HasSubtests || t.Package == e.Package && t.Name != "" && strings.HasPrefix(e.Test, t.Name+"/")
+			for name := e.Test; strings.Contains(name, "/"); {
+				name = name[:strings.LastIndex(name, "/")]
+				parents[e.Package+" "+name] = true
 			}
 		}
 		t := running[i]
@@ -87,7 +89,7 @@ func (r Reader) Read(in io.Reader) ([]Test, error) {
 				fmt.Fprint(r.Out, e.Output)
 			}
 		case "pass", "fail", "skip":
-			t.Outcome, t.Seconds = Outcome(e.Action), e.Elapsed
+			t.Outcome, t.Seconds, t.HasSubtests = Outcome(e.Action), e.Elapsed, parents[t.Package+" "+t.Name]
 			running = slices.Delete(running, i, i+1)
 			ended = append(ended, t)
 			if r.Ended != nil {
@@ -96,6 +98,9 @@ func (r Reader) Read(in io.Reader) ([]Test, error) {
 		}
 	}
 	var all []Test
+	for _, t := range running {
+		t.HasSubtests = parents[t.Package+" "+t.Name]
+	}
 	for _, t := range append(ended, running...) {
 		all = append(all, *t)
 	}

@@ -197,7 +197,7 @@ var Rules = []mutant.Mutant{
 		edit("driver/host/fs", `	if err := d.Verify(ctx); err != nil {
 		return err
 	}
-	mkfs :=`, "	mkfs :="),
+	if t.inUse(d.Path) {`, "	if t.inUse(d.Path) {"),
 	}, CaughtBy: test("./driver/host", "^TestADiskExchangedBeforeEachUseIsRefused$")},
 	{Name: "wipefs-failure-is-empty", Rule: "a failure of wipefs does not prove an empty disk", Edits: []mutant.Edit{
 		edit("driver/host/fs", "if signatures.Code != 0 {", "if false {"),
