@@ -24,6 +24,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/generator/doctor"
 	"github.com/cinder-csi/cinder-csi/generator/migrate"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+	"github.com/cinder-csi/cinder-csi/test/kit/page"
 )
 
 var update = flag.Bool("update", false, "write the tables anew")
@@ -202,27 +203,7 @@ func TestReferencesListWhatTheCodeHas(t *testing.T) {
 		"how-to/troubleshoot.md":    troubleshootParts(t),
 		"reference/access-rules.md": {"access-rules": rulesBlock(openstack.AccessRules())},
 	} {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want := string(text)
-		for name, table := range parts {
-			part := regexp.MustCompile(`(?s)<!-- ` + name + ` -->\n.*?<!-- end -->`)
-			if !part.MatchString(want) {
-				t.Fatalf("%s has no place for %s", path, name)
-			}
-			want = part.ReplaceAllLiteralString(want, "<!-- "+name+" -->\n"+table+"<!-- end -->")
-		}
-		if *update {
-			if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
-				t.Fatal(err)
-			}
-			continue
-		}
-		if diff := cmp.Diff(want, string(text)); diff != "" {
-			t.Errorf("%s is not what the code says; go test ./docs -update writes it (-want +got):\n%s", path, diff)
-		}
+		page.Hold(t, path, parts, *update, "go test ./docs -update")
 	}
 }
 

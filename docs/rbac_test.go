@@ -8,18 +8,16 @@ import (
 	"maps"
 	"os"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
-
-	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/generator/verify"
 	"github.com/cinder-csi/cinder-csi/generator/worktree"
 	"github.com/cinder-csi/cinder-csi/manifests"
 	"github.com/cinder-csi/cinder-csi/test/judge/rights"
+	"github.com/cinder-csi/cinder-csi/test/kit/page"
 )
 
 // roleRow is one resource in the rules of a role.
@@ -191,23 +189,5 @@ func verbsOf(grants []rights.Grant, used map[string]bool, unused map[string]stri
 }
 
 func TestTheReferenceListsTheRightsInTheCluster(t *testing.T) {
-	const page = "reference/rbac.md"
-	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	part := regexp.MustCompile(`(?s)<!-- rights -->\n.*?<!-- end -->`)
-	if !part.Match(text) {
-		t.Fatalf("%s has no place for rights", page)
-	}
-	want := part.ReplaceAllLiteralString(string(text), "<!-- rights -->\n"+rightsTable(t)+"<!-- end -->")
-	if *update {
-		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if diff := gocmp.Diff(want, string(text)); diff != "" {
-		t.Errorf("%s is not what the roles grant; go test ./docs -update writes it (-want +got):\n%s", page, diff)
-	}
+	page.Hold(t, "reference/rbac.md", map[string]string{"rights": rightsTable(t)}, *update, "go test ./docs -update")
 }

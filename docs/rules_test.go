@@ -3,7 +3,6 @@ package docs
 import (
 	"encoding/json"
 	"net/http"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -18,6 +17,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
 	"github.com/cinder-csi/cinder-csi/internal/memnet"
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
+	"github.com/cinder-csi/cinder-csi/test/kit/page"
 )
 
 const simulated = "http://openstack.simulated"
@@ -108,23 +108,5 @@ func generatorRules(t *testing.T) []openstack.AccessRule {
 }
 
 func TestTheReferenceListsTheAccessRulesOfTheGenerator(t *testing.T) {
-	const path = "reference/access-rules.md"
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	part := regexp.MustCompile(`(?s)<!-- generator-rules -->\n.*?<!-- end -->`)
-	if !part.Match(text) {
-		t.Fatalf("%s has no place for generator-rules", path)
-	}
-	want := part.ReplaceAllLiteralString(string(text), "<!-- generator-rules -->\n"+rulesBlock(generatorRules(t))+"<!-- end -->")
-	if *update {
-		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if diff := cmp.Diff(want, string(text)); diff != "" {
-		t.Errorf("%s is not what inspect asks; go test ./docs -update writes it (-want +got):\n%s", path, diff)
-	}
+	page.Hold(t, "reference/access-rules.md", map[string]string{"generator-rules": rulesBlock(generatorRules(t))}, *update, "go test ./docs -update")
 }

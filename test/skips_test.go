@@ -16,7 +16,7 @@ import (
 var otherGates = []string{"../bin", "../.git", "../test/bed/cluster/programs", "../test/suite/sanity"}
 
 // unlisted are tests that skip, and must not on any cloud where a gate runs them.
-var unlisted = map[string]string{"TestParity": "only clouds of other releases lack something; test/judge/clouds counts their skips"}
+var unlisted = map[string]string{"TestParity": "only clouds of other releases lack something; test/judge counts their skips"}
 
 // TestEveryTestThatSkipsIsListed reads the tests of every build tag. A skip without a line fails only where the test is skipped, such as on a
 // cloud that this machine does not have.

@@ -123,19 +123,17 @@ test-cloud: $(addprefix test-cloud-,$(or $(CASE),driver)) ## an OpenStack of ano
 
 test-cloud-driver: build tools #: cloudparity, generator, driver, conformance, csi-sanity on a cloud of make cloud-up; keeps the record and writes the table (CLOUD=epoxy)
 	$(MAKE) cloud-up
-	status=0; { go test -json -count 1 -timeout 1h ./test/suite/cloudparity -bed="$(CLOUD_BED)"; \
+	{ go test -json -count 1 -timeout 1h ./test/suite/cloudparity -bed="$(CLOUD_BED)"; \
 	  OPENSTACK_BED="$(CLOUD_BED)" go test -json -p 1 -count 1 -tags $(TAGS),openstack -timeout 2h -run '$(OPENSTACK_TESTS)' ./test/suite/openstack ./driver/openstack; } | \
-	  tee "$(CLOUD_BED)/log/test-cloud.json" | go run ./test/judge/clouds -bed "$(CLOUD_BED)" || status=$$?; \
-	go run ./test/judge/clouds -page docs/reference/compatibility.md; exit $$status
+	  tee "$(CLOUD_BED)/log/test-cloud.json" | go run ./test/judge clouds -bed "$(CLOUD_BED)"
 
 test-cloud-guests: override CLOUD := epoxy
 test-cloud-guests: override BACKEND := ceph
 test-cloud-guests: override COMPUTE := libvirt
 test-cloud-guests: build #: the life of volumes in guests that Nova's libvirt driver runs (QEMU, Ceph); keeps the record and writes the table (an hour)
 	$(MAKE) cloud-up CLOUD=$(CLOUD) BACKEND=$(BACKEND) COMPUTE=$(COMPUTE)
-	status=0; OPENSTACK_BED="$(CLOUD_BED)" go test -json -count 1 -tags $(TAGS),openstack -timeout 2h -run '$(OPENSTACK_TESTS)' ./test/suite/guests | \
-	  tee "$(CLOUD_BED)/log/test-guests.json" | go run ./test/judge/clouds -bed "$(CLOUD_BED)" || status=$$?; \
-	go run ./test/judge/clouds -page docs/reference/compatibility.md; exit $$status
+	OPENSTACK_BED="$(CLOUD_BED)" go test -json -count 1 -tags $(TAGS),openstack -timeout 2h -run '$(OPENSTACK_TESTS)' ./test/suite/guests | \
+	  tee "$(CLOUD_BED)/log/test-guests.json" | go run ./test/judge clouds -bed "$(CLOUD_BED)"
 
 # One volume zone beside two compute zones. Cinder takes its own zone if a request names one that it does not have.
 test-openstack-zones: export CINDER_AZS := nova
@@ -192,8 +190,8 @@ test-apiserver-versions: build tools crds #: the bundles on API servers of older
 	test/bed/cluster/build-versions.sh "$$bin/versions" $(VERSIONS); \
 	for version in $(or $(VERSIONS),$$(sed 's/#.*//' test/bed/cluster/versions.txt)); do \
 	  KUBE_APISERVER="$$bin/versions/$$version/kube-apiserver" $(GATE) -count 1 -tags $(TAGS),apiserver -timeout 30m \
-	    -run '^TestBundlesAreAppliedAndRemovedAsTheirReadmeSays$$' ./test/suite/apiserver -matrix $(CURDIR)/test/judge/versions/runs; done
-	go run ./test/judge/versions
+	    -run '^TestBundlesAreAppliedAndRemovedAsTheirReadmeSays$$' ./test/suite/apiserver -matrix $(CURDIR)/test/suite/apiserver/records; done
+	go run ./test/judge versions
 
 test-apiserver-hangs: build crds #: kubectl-cinder names the cause of each way to hang, on an API server with the real driver; RECORD=1 writes the recordings
 	$(CLUSTER_PROGRAMS)
@@ -220,10 +218,10 @@ test-scale: build ## as root: real control plane, sidecars and driver, hollow no
 	$(CLUSTER_PROGRAMS)
 	$(if $(and $(PLUGIN),$(AGAIN)),$(error AGAIN compares two runs of this driver, so it goes without PLUGIN))
 	status=0; for scale in $(if $(filter all,$(SCALE)),small medium full,$(SCALE)); do \
-	  $(if $(AGAIN),cp test/judge/scale/runs/$$scale.json test/judge/scale/earlier/;) \
+	  $(if $(AGAIN),cp test/suite/scale/records/$$scale.json test/suite/scale/records/earlier/;) \
 	  case $$scale in small) args="$(SCALE_small)";; medium) args="$(SCALE_medium)";; full) args="$(SCALE_full)";; esac; \
-	  $(GATE) -count 1 -tags $(TAGS),scale -timeout 2h -run '^TestScale$$' ./test/suite/scale $$args $(if $(PLUGIN),-plugin "$(PLUGIN)" -only burst$(comma)rest$(comma)move$(comma)leader) $(SCALE_ARGS) -record $(CURDIR)/test/judge/scale/runs/$(SCALE_OF)$$scale.json || status=$$?; \
-	done; go run ./test/judge/scale && exit $$status
+	  $(GATE) -count 1 -tags $(TAGS),scale -timeout 2h -run '^TestScale$$' ./test/suite/scale $$args $(if $(PLUGIN),-plugin "$(PLUGIN)" -only burst$(comma)rest$(comma)move$(comma)leader) $(SCALE_ARGS) -record $(CURDIR)/test/suite/scale/records/$(SCALE_OF)$$scale.json || status=$$?; \
+	done; go run ./test/judge scale && exit $$status
 
 ##@ Prove it on a real cluster (make cluster-up)
 .PHONY: test-cluster test-cluster-bundle test-cluster-version test-cluster-pairs test-cluster-clouds test-cluster-e2e test-cluster-upstream
@@ -237,10 +235,9 @@ test-cluster-bundle: build tools image-driver #: a bundle in that cluster, by Ku
 # What is tried on a cluster of another version: the life of a bundle, the pages, and twelve scenarios.
 VERSION_SCENARIOS = a claim waits|a StatefulSet|raw block|ReadWriteOncePod|is cloned|respects|drained node start|kubelet is killed|loses its power|start-up taint
 test-cluster-version: build tools image-driver #: the same, with twelve scenarios of e2e, for a cluster of another version (make cluster-up KUBERNETES=v1.28.15); keeps the record and writes the table
-	status=0; { go test -json -count 1 -tags $(TAGS),cluster -timeout 1h -run 'TestBundle|TestThePages' ./test/suite/cluster; \
+	{ go test -json -count 1 -tags $(TAGS),cluster -timeout 1h -run 'TestBundle|TestThePages' ./test/suite/cluster; \
 	  go test -json -count 1 -tags $(TAGS),cluster -timeout 1h -run '^TestEndToEnd$$/($(or $(SCENARIO),$(VERSION_SCENARIOS)))' ./test/suite/cluster; } | \
-	  go run ./test/judge/versions -cluster "$${CLUSTER_BED:-$${TMPDIR:-/tmp}/cluster-bed}" || status=$$?; \
-	go run ./test/judge/versions; exit $$status
+	  go run ./test/judge versions -bed "$${CLUSTER_BED:-$${TMPDIR:-/tmp}/cluster-bed}"
 
 test-cluster-pairs: build tools crds image-driver image-generator test-monitoring-tools #: a bundle for each row of a matrix of switches, every pair of them, with Prometheus and enforced NetworkPolicies in that cluster; prints the matrix (ROWS=1-4)
 	test/bed/cluster/build-pairs.sh "$${CLUSTER_CACHE:-$$HOME/.cache/cluster-bed}/bin"
@@ -284,7 +281,7 @@ measure-inspect: build #: time and memory of inspect on the real cloud, against 
 
 measure-anatomy: build tools image-driver #: where the time of four flows goes in the cluster, by this driver and by upstream's plugin in turn (PLUGIN=PATH, UPSTREAM=DIR, REPEAT=3, KEEP=1); fills in docs/explanation/e2e.md
 	$(GATE) -count 1 -tags $(TAGS),cluster -timeout 90m -run '^TestAnatomy$$' ./test/suite/cluster -repeat $(or $(REPEAT),3) -anatomy $(CURDIR)/bin/anatomy.json $(if $(KEEP),-keep)
-	go run ./test/judge/report -anatomy bin/anatomy.json
+	go run ./test/judge report -anatomy bin/anatomy.json
 
 measure-metrics: build #: what metrics cost: time of a scrape with 1,000 volumes, memory of the node role, size of the driver (COST_BEFORE=COMMIT compares)
 	go test -tags $(TAGS),monitoring ./test/suite/monitoring -count 1 -v -run Cost -before '$(COST_BEFORE)' | grep -v -e '^=== ' -e '^ *--- PASS'

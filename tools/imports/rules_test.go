@@ -89,7 +89,7 @@ var mayImport = rules{
 	"test":                   {},
 	"test/bed/...":           {"test/bed/...", "tools/image"},
 	// The sizes of a cluster are a table of the generator, and the judge writes them into a page beside what was measured.
-	"test/judge/...":         {"test/judge/anatomy", "test/judge/page", "test/judge/scale/record", "generator/v1alpha1"},
+	"test/judge/...":         {"test/judge/anatomy", "test/kit/page", "test/kit/testlog", "test/suite/scale/record", "generator/v1alpha1"},
 	"test/kit/...":           {"test/kit/...", "driver/...", "internal/..."},
 	"test/suite/mutants/...": {"test/kit/mutant", "test/suite/mutants"},
 	"test/suite/...":         {}, // their tests may import anything

@@ -8,9 +8,7 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
@@ -18,17 +16,9 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testlog"
 )
-
-// event is one line of `go test -json` (go doc cmd/test2json).
-type event struct {
-	Action, Package, Test, Output string
-	ImportPath                    string // of build output
-	Elapsed                       float64
-}
-
-// measured starts a line that gate prints even if the test passes: a figure that people watch.
-const measured = "measured: "
 
 // What begins the reason of a skip for want of root or of a program; a test compares them with those of test/kit/testenv.
 const (
@@ -43,12 +33,11 @@ type allowed struct {
 	root, short bool // who runs the tests, and how
 }
 
-// outcome collects the events.
+// outcome counts the tests.
 type outcome struct {
 	passed, failed, skipped int
 	needRoot, needTools     int // of the skipped
 	unlisted                []string
-	output                  map[string][]string // of tests and packages that have not passed
 }
 
 func main() {
@@ -115,58 +104,31 @@ func run(skips string, args, env []string, out io.Writer) error {
 	return nil
 }
 
-func judge(in io.Reader, out io.Writer, may allowed) (outcome, error) {
-	o := outcome{output: map[string][]string{}}
-	lines := bufio.NewScanner(in)
-	lines.Buffer(nil, 16<<20)
-	for lines.Scan() {
-		var e event
-		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
-			fmt.Fprintln(out, lines.Text()) // a tool wrote to stdout outside of a test
-			continue
-		}
-		o.take(e, out, may)
-	}
-	return o, lines.Err()
+func judge(in io.Reader, out io.Writer, may allowed) (o outcome, err error) {
+	_, err = testlog.Reader{Out: out, Ended: func(t testlog.Test) { o.end(t, out, may) }}.Read(in)
+	return o, err
 }
 
-func (o *outcome) take(e event, out io.Writer, may allowed) {
-	name := e.Package + " " + e.Test
-	switch e.Action {
-	case "build-output":
-		fmt.Fprint(out, e.Output)
-	case "output":
-		if strings.HasPrefix(e.Output, measured) {
-			fmt.Fprint(out, e.Output)
-		}
-		o.output[name] = append(o.output[name], e.Output)
-	case "pass", "fail", "skip":
-		o.end(e, name, out, may)
-		delete(o.output, name)
-	}
-}
-
-func (o *outcome) end(e event, name string, out io.Writer, may allowed) {
+func (o *outcome) end(t testlog.Test, out io.Writer, may allowed) {
 	switch {
-	case e.Action == "fail":
-		fmt.Fprint(out, strings.Join(o.output[name], ""))
-		if e.Test != "" {
+	case t.Outcome == testlog.Failed:
+		fmt.Fprint(out, t.Output)
+		if t.Name != "" {
 			o.failed++
 		}
-	case e.Test == "":
-		if e.Action == "pass" {
-			fmt.Fprintf(out, "ok  %s %.1fs\n", e.Package, e.Elapsed)
+	case t.Name == "":
+		if t.Outcome == testlog.Passed {
+			fmt.Fprintf(out, "ok  %s %.1fs\n", t.Package, t.Seconds)
 		}
-	case e.Action == "pass":
+	case t.Outcome == testlog.Passed:
 		o.passed++
-	case e.Action == "skip":
+	case t.Outcome == testlog.Skipped:
 		o.skipped++
-		o.skip(name, strings.TrimSpace(strings.Join(o.output[name], " ")), out, may)
+		o.skip(t, strings.TrimSpace(t.Output), out, may)
 	}
 }
 
-func (o *outcome) skip(name, why string, out io.Writer, may allowed) {
-	test, _, _ := strings.Cut(name[strings.LastIndex(name, " ")+1:], "/") // a line names a test with its subtests
+func (o *outcome) skip(t testlog.Test, why string, out io.Writer, may allowed) {
 	switch {
 	case strings.Contains(why, ".go:") && strings.Contains(why, ": "+needsRoot) && (!may.root || may.short):
 		o.needRoot++
@@ -174,8 +136,9 @@ func (o *outcome) skip(name, why string, out io.Writer, may allowed) {
 		o.needTools++
 	case strings.Contains(why, ".go:") && strings.Contains(why, ": "+needsFull):
 	default:
+		name := t.Package + " " + t.Name
 		fmt.Fprintf(out, "skip %s: %s\n", name, why)
-		if !slices.Contains(may.listed, test) {
+		if !slices.Contains(may.listed, t.Top()) { // a line names a test with its subtests
 			o.unlisted = append(o.unlisted, name)
 		}
 	}

@@ -55,7 +55,9 @@ func (r Reader) Read(in io.Reader) ([]Test, error) {
 	if r.Out == nil {
 		r.Out = io.Discard
 	}
-	var ended, running []*Test
+	type key struct{ pkg, test string }
+	var begun, ended []*Test
+	running, parents := map[key]*Test{}, map[key]bool{}
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, 16<<20)
 	for lines.Scan() {
@@ -71,15 +73,16 @@ func (r Reader) Read(in io.Reader) ([]Test, error) {
 		if !slices.Contains([]string{"run", "start", "output", "pass", "fail", "skip"}, e.Action) || e.Package == "" && e.Test == "" {
 			continue
 		}
-		i := slices.IndexFunc(running, func(t *Test) bool { return t.Package == e.Package && t.Name == e.Test })
-		if i < 0 {
-			i = len(running)
-			running = append(running, &Test{Package: e.Package, Name: e.Test})
-			for _, t := range running[:i] {
-				t.HasSubtests = t.HasSubtests || t.Package == e.Package && t.Name != "" && strings.HasPrefix(e.Test, t.Name+"/")
+		at := key{e.Package, e.Test}
+		t := running[at]
+		if t == nil {
+			t = &Test{Package: e.Package, Name: e.Test}
+			running[at], begun = t, append(begun, t)
+			for name := e.Test; strings.Contains(name, "/"); {
+				name = name[:strings.LastIndex(name, "/")]
+				parents[key{e.Package, name}] = true
 			}
 		}
-		t := running[i]
 		switch e.Action {
 		case "output":
 			t.Output += e.Output
@@ -87,8 +90,8 @@ func (r Reader) Read(in io.Reader) ([]Test, error) {
 				fmt.Fprint(r.Out, e.Output)
 			}
 		case "pass", "fail", "skip":
-			t.Outcome, t.Seconds = Outcome(e.Action), e.Elapsed
-			running = slices.Delete(running, i, i+1)
+			t.Outcome, t.Seconds, t.HasSubtests = Outcome(e.Action), e.Elapsed, parents[at]
+			delete(running, at)
 			ended = append(ended, t)
 			if r.Ended != nil {
 				r.Ended(*t)
@@ -96,8 +99,14 @@ func (r Reader) Read(in io.Reader) ([]Test, error) {
 		}
 	}
 	var all []Test
-	for _, t := range append(ended, running...) {
+	for _, t := range ended {
 		all = append(all, *t)
+	}
+	for _, t := range begun {
+		if t.Outcome == Unfinished {
+			t.HasSubtests = parents[key{t.Package, t.Name}]
+			all = append(all, *t)
+		}
 	}
 	return all, lines.Err()
 }

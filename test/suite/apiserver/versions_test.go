@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-var matrix = flag.String("matrix", "", "directory for the record of the version of the API server; test/judge/versions reads it")
+var matrix = flag.String("matrix", "", "directory for the record of the version of the API server; test/judge reads it")
 
 // result is what became of a bundle.
 type result struct {

@@ -154,7 +154,7 @@ func capacity(t *testing.T, c *cluster) {
 // contains reports whether a list has an item; an empty item is never in it.
 func contains(list []string, item string) bool { return item != "" && slices.Contains(list, item) }
 
-// measured prints how long a part of a scenario took. The line has no "e2e", which begins the name of a scenario (test/judge/report).
+// measured prints how long a part of a scenario took. The line has no "e2e", which begins the name of a scenario (test/judge).
 func (c *cluster) measured(what string, since time.Time) {
 	fmt.Printf("measured: %-72s %6.1f s\n", strings.TrimPrefix(what, "- "), time.Since(since).Seconds())
 }

@@ -78,10 +78,10 @@ var Histories = []mutant.Mutant{
 		edit("driver/idempotent", "x.CreatedAt.Compare(y.CreatedAt), cmp.Compare(x.ID, y.ID)", "y.CreatedAt.Compare(x.CreatedAt), cmp.Compare(y.ID, x.ID)"),
 	}, CaughtBy: test("./driver/idempotent", "^TestADuplicateThatCinderRefusesToDeleteIsReported$")},
 	{Name: "no-lock", Rule: "one call at a time works on an object", Edits: []mutant.Edit{
-		edit("driver/inflight", "l.held[key]; ok {", `l.held[key]; ok && verb == "" {`),
+		edit("driver/inflight", "l.held[key]; ok && other.holders > 0 {", `l.held[key]; ok && verb == "" {`),
 	}, CaughtBy: test("./driver/inflight", "^TestAKeyIsLockedUntilItIsUnlocked$")},
 	{Name: "nova-request-unlocked", Rule: "a volume stays locked until Nova has answered, although the caller has left", Edits: []mutant.Edit{
-		edit("driver/attach", "unlock := s.locks.Share(inflight.VolumeKey(r.volume), r.verb)", `s.locks.Share(inflight.VolumeKey(r.volume), r.verb)()
+		edit("driver/attach", "unlock := lock.Hand()", `lock.Hand()()
 	unlock := func() {}`),
 	}, CaughtBy: test("./driver/attach", "^TestDetachWaitsForAnAttachInNovaWhoseCallerHasLeft$")},
 	{Name: "ok-while-creating", Rule: "CreateVolume returns OK once Cinder says available", Edits: []mutant.Edit{
@@ -100,14 +100,14 @@ var Histories = []mutant.Mutant{
 		edit("driver/idempotent", "if !held {", `if !held || strings.HasPrefix(what, "volume ") {`),
 	}, CaughtBy: test("./driver/idempotent", "^TestAnAnswerDoesNotShortenTheHoldOffOfALostAnswer$")},
 	{Name: "refused-attach-is-ok", Rule: "the driver observes Cinder and Nova after a refusal of Nova, and never returns OK for the refusal itself", Edits: []mutant.Edit{
-		edit("driver/attach", "if !volume.RefusedByState(refusal) && !outdated {", `if volume.Is(refusal, volume.Busy) || volume.Is(refusal, volume.Conflict) {
+		edit("driver/attach", "if !volume.RefusedByState(refusal) && !outdated && !another {", `if volume.Is(refusal, volume.Busy) || volume.Is(refusal, volume.Conflict) {
 		return true, nil
 	}
-	if !volume.RefusedByState(refusal) && !outdated {`),
+	if !volume.RefusedByState(refusal) && !outdated && !another {`),
 	}, CaughtBy: test("./driver/attach", "^TestAttachInEveryCell$")},
 	{Name: "refused-delete-is-gone", Rule: "only a 404 for the volume itself proves that it is gone", Edits: []mutant.Edit{
-		edit("driver/provision", `v, err := s.readDeletable(ctx, id)
-	if `, `v, err := s.readDeletable(ctx, id)
+		edit("driver/provision", `v, err := s.readDeletable(ctx, lock, id)
+	if `, `v, err := s.readDeletable(ctx, lock, id)
 	if volume.Is(err, volume.Unauthenticated) || volume.Is(err, volume.PermissionDenied) || volume.Is(err, volume.Unavailable) ||
 		`),
 	}},

@@ -15,7 +15,7 @@ var Rules = []mutant.Mutant{
 		edit("driver/attach", "err == nil && !a.Same(seen.attachment):", "err == nil && false:"),
 	}, CaughtBy: test("./driver/attach", "^TestAnAttachmentThatChangesIsNotDeleted$")},
 	{Name: "attach-cached-refusal-counts", Rule: "a refusal of an attach that was sent with an outdated reading does not count", Edits: []mutant.Edit{
-		edit("driver/attach", "if !a.cached { // a refusal", "if true { // a refusal"),
+		edit("driver/attach", "if !a.cached && !another {", "if !another {"),
 	}, CaughtBy: test("./driver/attach", "^TestARefusalAfterACachedReadingIsRepeatedOnce$")},
 	{Name: "multiattach-kept-by-host", Rule: "a multiattach volume in use again was not kept by the compute host", Edits: []mutant.Edit{
 		edit("driver/attach", "v.Status == volume.InUse && !v.Multiattach", "v.Status == volume.InUse"),
@@ -106,7 +106,7 @@ var Rules = []mutant.Mutant{
 		edit("driver/snapshot", "const longestBackupRead = time.Minute", "const longestBackupRead = time.Hour"),
 	}, CaughtBy: test("./driver/snapshot", "^TestABackupThatCannotBeReadIsNotCalledCreating$")},
 	{Name: "second-ceph-backup", Rule: "Ceph keeps one backup of a snapshot for each volume", Edits: []mutant.Edit{
-		edit("driver/snapshot", `b.Alive() && b.From != "" && b.InCeph()`, `b.Alive() && b.From != "" && false`),
+		edit("driver/snapshot", "return b.InCeph(), b.Ready() || !b.MayBeInCeph()", "return false, b.Ready() || !b.MayBeInCeph()"),
 	}, CaughtBy: test("./driver/snapshot", "^TestTheDeleteOfAFailedBackupNeverDeletesTheDataOfAnother$")},
 	{Name: "500-has-no-kind", Rule: "a status of 500 is a failure of the cloud", Edits: []mutant.Edit{
 		edit("driver/openstack", "	if status >= 500 {", "	if status > 500 {"),
@@ -150,7 +150,9 @@ var Rules = []mutant.Mutant{
 		edit("driver/host", "readOnly := p.ReadOnly || staged.ReadOnly()", "readOnly := p.ReadOnly"),
 	}, CaughtBy: test("./driver/host", "^TestAReadOnlyStageIsPublishedReadOnly$")},
 	{Name: "one-user-allows-unstage", Rule: "a volume in use elsewhere is not unstaged", Edits: []mutant.Edit{
-		edit("driver/host", "table.PathsInUse(d.Number, d.Path); len(paths) > 0 {", "table.PathsInUse(d.Number, d.Path); len(paths) > 1 {"),
+		edit("driver/host", `len(paths) > 0 {
+		return volume.Errorf(volume.Busy, "unstage`, `len(paths) > 1 {
+		return volume.Errorf(volume.Busy, "unstage`),
 	}, CaughtBy: test("./driver/host", "^TestAVolumeWithAnUnresponsiveDiskIsUnstaged$")},
 	{Name: "fsck-of-a-read-only-stage", Rule: "a read-only stage repairs nothing", Edits: []mutant.Edit{
 		edit("driver/host", "d, found.FSType, !readOnly && !mounted)", "d, found.FSType, !mounted)"),
@@ -159,7 +161,7 @@ var Rules = []mutant.Mutant{
 		edit("driver/host", "d, found.FSType, !readOnly && !mounted)", "d, found.FSType, !readOnly)"),
 	}, CaughtBy: test("./driver/host", "^TestAMountedDiskIsNotChecked$")},
 	{Name: "silent-disk-staged", Rule: "a disk that does not answer is not staged", Edits: []mutant.Edit{
-		edit("driver/host", `	if err := h.answers(ctx, s.Volume, d); err != nil {
+		edit("driver/host", `	if err := h.answers(ctx, "stage volume "+string(s.Volume), d); err != nil {
 		return "", err
 	}
 `, ""),
@@ -195,13 +197,13 @@ var Rules = []mutant.Mutant{
 		edit("driver/host/fs", `	if err := d.Verify(ctx); err != nil {
 		return err
 	}
-	mkfs :=`, "	mkfs :="),
+	if t.inUse(d.Path) {`, "	if t.inUse(d.Path) {"),
 	}, CaughtBy: test("./driver/host", "^TestADiskExchangedBeforeEachUseIsRefused$")},
 	{Name: "wipefs-failure-is-empty", Rule: "a failure of wipefs does not prove an empty disk", Edits: []mutant.Edit{
 		edit("driver/host/fs", "if signatures.Code != 0 {", "if false {"),
 	}, CaughtBy: test("./driver/host", "^TestNoFileSystemIsMadeOnADiskThatMayHoldData$")},
 	{Name: "mkfs-canceled", Rule: "mkfs runs to its end even if its caller leaves", Edits: []mutant.Edit{
-		edit("driver/host/fs", "t.run.Run(context.WithoutCancel(ctx), mkfs[0],", "t.run.Run(ctx, mkfs[0],"),
+		edit("driver/host/fs", "command.Ask(context.WithoutCancel(ctx), t.run, mkfs[0],", "command.Ask(ctx, t.run, mkfs[0],"),
 	}, CaughtBy: test("./driver/host", "^TestAProgramThatWritesContinuesWhenTheContextEnds$")},
 	{Name: "nvme-short-serial", Rule: "of an NVMe disk the whole serial counts", Edits: []mutant.Edit{
 		edit("driver/host/disk", `if s.Whole != "" {`, "if false {"),

@@ -16,7 +16,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cinder-csi/cinder-csi/test/judge/scale/record"
+	"github.com/cinder-csi/cinder-csi/test/suite/scale/record"
 )
 
 // snapshot is what the counters show at one time.

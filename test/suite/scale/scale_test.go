@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cinder-csi/cinder-csi/test/judge/scale/record"
+	"github.com/cinder-csi/cinder-csi/test/suite/scale/record"
 	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
@@ -155,7 +155,7 @@ func (s *suite) recorded() record.Run {
 func commit(repo string) string {
 	text, _ := exec.Command("git", "-C", repo, "describe", "--always").Output()
 	name := strings.TrimSpace(string(text))
-	if changed, _ := exec.Command("git", "-C", repo, "status", "--porcelain", "--", ":/", ":/!test/judge/scale", ":/!docs").Output(); len(changed) > 0 {
+	if changed, _ := exec.Command("git", "-C", repo, "status", "--porcelain", "--", ":/", ":/!test/suite/scale/records", ":/!docs").Output(); len(changed) > 0 {
 		name += "-dirty"
 	}
 	return name

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
-	"github.com/cinder-csi/cinder-csi/test/judge/scale/record"
+	"github.com/cinder-csi/cinder-csi/test/suite/scale/record"
 )
 
 // patience is how long a story may take to converge.

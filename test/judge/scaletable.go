@@ -9,20 +9,9 @@ import (
 	"strings"
 
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
-	"github.com/cinder-csi/cinder-csi/test/judge/scale/record"
+	"github.com/cinder-csi/cinder-csi/test/kit/page"
+	"github.com/cinder-csi/cinder-csi/test/suite/scale/record"
 )
-
-// rows writes a table of Markdown.
-func rows(header []string, lines [][]string) string {
-	var b strings.Builder
-	line := func(cells []string) { b.WriteString("| " + strings.Join(cells, " | ") + " |\n") }
-	line(header)
-	line(slices.Repeat([]string{"---"}, len(header)))
-	for _, cells := range lines {
-		line(cells)
-	}
-	return b.String()
-}
 
 // size names a run.
 func size(run record.Run) string {
@@ -78,7 +67,7 @@ func budgets(runs []record.Run) string {
 			lines = append(lines, []string{b.Promise, size(run), number(b.Limit), number(b.Measured), verdict})
 		}
 	})
-	return rows([]string{"budget", "cluster", "at most", "measured", ""}, lines)
+	return page.Table([]string{"budget", "cluster", "at most", "measured", ""}, lines)
 }
 
 // times has a line for each figure of each story, and a column for each run.
@@ -104,7 +93,7 @@ func times(runs []record.Run) string {
 			lines[at[key]][2+slices.IndexFunc(runs, func(r record.Run) bool { return size(r) == size(run) })] = number(figures[name])
 		}
 	})
-	return rows(header, lines)
+	return page.Table(header, lines)
 }
 
 // requests are those for one volume of the story, and those of a second where nothing happens.
@@ -125,7 +114,7 @@ func requests(runs []record.Run) string {
 		}
 		lines = append(lines, append(cells, api))
 	})
-	return rows([]string{"story", "cluster", "per", "Cinder", "Nova", "Keystone", "API server"}, lines)
+	return page.Table([]string{"story", "cluster", "per", "Cinder", "Nova", "Keystone", "API server"}, lines)
 }
 
 func fairness(runs []record.Run) string {
@@ -135,7 +124,7 @@ func fairness(runs []record.Run) string {
 			lines = append(lines, []string{story.Name, size(run), t.Name, thousands(t.Claims), thousands(t.Bound), number(t.P50), number(t.P99)})
 		}
 	})
-	return rows([]string{"story", "cluster", "claims of", "claims", "got a volume", "p50, s", "p99, s"}, lines)
+	return page.Table([]string{"story", "cluster", "claims of", "claims", "got a volume", "p50, s", "p99, s"}, lines)
 }
 
 func rpcs(runs []record.Run) string {
@@ -154,7 +143,7 @@ func rpcs(runs []record.Run) string {
 			lines = append(lines, []string{story.Name, size(run), rpc.Method, thousands(rpc.Count), number(rpc.P50), number(rpc.P99), strings.Join(codes, ", ")})
 		}
 	})
-	return rows([]string{"story", "cluster", "RPC", "RPCs", "p50, s", "p99, s", "not OK"}, lines)
+	return page.Table([]string{"story", "cluster", "RPC", "RPCs", "p50, s", "p99, s", "not OK"}, lines)
 }
 
 // processes are the memory at the end of the rest, and the processor time of the first two stories, in which volumes come.
@@ -172,7 +161,7 @@ func processes(runs []record.Run) string {
 			}
 		}
 	}
-	return rows([]string{"cluster", "process", "resident, MiB", "of its own, MiB", "peak, MiB", "at rest, ms of CPU a second", "rate, s of CPU", "burst, s of CPU"}, lines)
+	return page.Table([]string{"cluster", "process", "resident, MiB", "of its own, MiB", "peak, MiB", "at rest, ms of CPU a second", "rate, s of CPU", "burst, s of CPU"}, lines)
 }
 
 func spent(run record.Run, story, process string) float64 {
@@ -200,7 +189,7 @@ func sizes(runs []record.Run) string {
 		}
 		lines = append(lines, cells)
 	}
-	return rows([]string{"cluster", "driver, MiB", "provisioner, MiB", "attacher, MiB", "resizer, MiB"}, lines)
+	return page.Table([]string{"cluster", "driver, MiB", "provisioner, MiB", "attacher, MiB", "resizer, MiB"}, lines)
 }
 
 // settings are what each size of cluster gets.
@@ -213,7 +202,7 @@ func settings([]record.Run) string {
 		}
 		lines = append(lines, append(cells, fmt.Sprintf("%d a second, burst %d", s.Attacher.QPS, s.Attacher.Burst), s.Attacher.ReconcileSync))
 	}
-	return rows([]string{"`spec.size`", "volumes", "nodes", "driver", "provisioner", "attacher", "resizer", "requests of the attacher", "listing every"}, lines)
+	return page.Table([]string{"`spec.size`", "volumes", "nodes", "driver", "provisioner", "attacher", "resizer", "requests of the attacher", "listing every"}, lines)
 }
 
 // which lists the records, with their date and what they are of.
@@ -231,5 +220,5 @@ func which(runs []record.Run) string {
 		}
 		lines = append(lines, []string{size(run), driver, settings, run.Date, one(run.Load), strings.Join(later, ", ")})
 	}
-	return rows([]string{"cluster", "driver", "size", "date", "load at the start", "stories of a second run"}, lines)
+	return page.Table([]string{"cluster", "driver", "size", "date", "load at the start", "stories of a second run"}, lines)
 }

@@ -7,31 +7,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cinder-csi/cinder-csi/test/kit/page"
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/cinder-csi/cinder-csi/test/judge/page"
 )
 
-func TestTheTableOfThePageIsThatOfTheRecords(t *testing.T) {
-	text, err := os.ReadFile("../../../docs/reference/compatibility.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	all, err := tables(".")
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := page.With(string(text), all)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, string(text)); diff != "" {
-		t.Errorf("the table is stale; go run ./test/judge/versions (-want +got):\n%s", diff)
-	}
-}
-
 func TestEachOutcomeIsShown(t *testing.T) {
-	got := table([]run{
+	got := versionTable([]versionRun{
 		{Version: "v1.27.16", Bundles: []bundle{{Bundle: "a", Passed: true}, {Bundle: "b", Refused: "error:\nspec.x: needs Kubernetes 1.29\n"}}},
 		{Version: "v1.30.1", Bundles: []bundle{{Bundle: "b"}, {Bundle: "c", Passed: true}}},
 	})
@@ -55,7 +36,8 @@ func TestTheScenariosOfAClusterAreShown(t *testing.T) {
 {"Action":"output","Test":"TestEndToEnd/a_claim","Output":"want 1, got 2\n"}
 {"Action":"fail","Test":"TestEndToEnd/a_claim"}
 {"Action":"fail","Test":"TestEndToEnd"}
-{"Action":"output","Output":"FAIL\n"}
+{"Action":"output","Package":"p","Output":"FAIL\n"}
+{"Action":"fail","Package":"p"}
 `), out(t, "measured: helm 3 s\nwant 1, got 2\nFAIL\n"))
 	if err != nil {
 		t.Fatal(err)
@@ -120,10 +102,10 @@ func TestARecordNamesItsVersionsAndItsFailures(t *testing.T) {
 	if _, err := version(bed, "nothing", "v1.37.1"); err == nil {
 		t.Error("want an error without a cluster")
 	}
-	if pinned, err := pinnedVersion("../../bed/cluster/programs/go.mod"); err != nil || !strings.HasPrefix(pinned, "v1.") {
+	if pinned, err := pinnedVersion("../bed/cluster/programs/go.mod"); err != nil || !strings.HasPrefix(pinned, "v1.") {
 		t.Errorf("got %q, %v", pinned, err)
 	}
-	if _, err := pinnedVersion("../../../go.mod"); err == nil {
+	if _, err := pinnedVersion("../../go.mod"); err == nil {
 		t.Error("want an error: this program is not made of Kubernetes")
 	}
 	err = cluster{Kubernetes: kubernetes, Kubelet: kubelet, Failed: []string{"TestBundle"}}.record(dir)

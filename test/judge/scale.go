@@ -1,11 +1,55 @@
 package main
 
 import (
+	"path/filepath"
 	"slices"
 	"strconv"
 
-	"github.com/cinder-csi/cinder-csi/test/judge/scale/record"
+	"github.com/cinder-csi/cinder-csi/test/kit/page"
+	"github.com/cinder-csi/cinder-csi/test/suite/scale/record"
 )
+
+// scaleDir has the records of `make test-scale`; earlier are those of the runs before.
+const scaleDir = "test/suite/scale/records"
+
+// scaleTables are the tables of each page: by the names of the parts.
+var scaleTables = map[string]map[string]func([]record.Run) string{
+	"docs/explanation/scale.md": {"budgets": budgets, "times": times, "requests": requests, "fairness": fairness, "rpcs": rpcs, "processes": processes, "beyond": atScale, "comparison": comparison, "runs": which},
+	"docs/reference/sizing.md":  {"sizes": sizes, "settings": settings},
+}
+
+// scaleParts makes the parts of a page. That of how far two runs agree is also made of the earlier runs.
+func scaleParts(name string) func(root string) (map[string]string, error) {
+	return func(root string) (map[string]string, error) {
+		runs, err := scaleRuns(filepath.Join(root, scaleDir))
+		if err != nil {
+			return nil, err
+		}
+		earlier, err := scaleRuns(filepath.Join(root, scaleDir, "earlier"))
+		if err != nil {
+			return nil, err
+		}
+		parts := map[string]string{}
+		for table, of := range scaleTables[name] {
+			if table == "comparison" || table == "runs" {
+				parts[table] = of(runs)
+			} else {
+				parts[table] = of(ours(runs))
+			}
+		}
+		if name == "docs/explanation/scale.md" {
+			parts["agreement"] = agreement(ours(runs), earlier)
+		}
+		return parts, nil
+	}
+}
+
+// scaleRuns reads the records, the smallest cluster first.
+func scaleRuns(dir string) ([]record.Run, error) {
+	all, err := page.Records[record.Run](dir)
+	slices.SortFunc(all, func(a, b record.Run) int { return a.Volumes - b.Volumes })
+	return all, err
+}
 
 // ours are the runs with our driver.
 func ours(runs []record.Run) []record.Run {
@@ -25,7 +69,7 @@ func comparison(runs []record.Run) string {
 			}
 		}
 	}
-	return rows([]string{"cluster", "story", "figure", "this driver", "upstream's plugin"}, lines)
+	return page.Table([]string{"cluster", "story", "figure", "this driver", "upstream's plugin"}, lines)
 }
 
 func compared(own, other record.Run) [][]string {

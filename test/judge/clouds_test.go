@@ -8,34 +8,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/cinder-csi/cinder-csi/test/judge/page"
 )
 
-const compatibility = "../../../docs/reference/compatibility.md"
-
-func TestTheTableOfThePageIsThatOfTheRecords(t *testing.T) {
-	text, err := os.ReadFile(compatibility)
-	if err != nil {
-		t.Fatal(err)
-	}
-	records, err := readRecords("runs")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(records) == 0 {
-		t.Fatal("no records")
-	}
-	want, err := page.With(string(text), map[string]string{"clouds": table(records)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, string(text)); diff != "" {
-		t.Errorf("the table is stale; go run ./test/judge/clouds -page docs/reference/compatibility.md (-want +got):\n%s", diff)
-	}
-}
-
-const output = `{"Action":"output","Package":"x/test/suite/cloudparity","Test":"TestParity/a_case","Output":"    a_test.go:9: no\n"}
+const cloudOutput = `{"Action":"output","Package":"x/test/suite/cloudparity","Test":"TestParity/a_case","Output":"    a_test.go:9: no\n"}
 {"Action":"skip","Package":"x/test/suite/cloudparity","Test":"TestParity/a_case"}
 {"Action":"fail","Package":"x/test/suite/cloudparity","Test":"TestParity/another"}
 {"Action":"pass","Package":"x/test/suite/cloudparity","Test":"TestParity/third"}
@@ -66,18 +41,18 @@ func TestARunIsAddedToTheRecordOfItsCloud(t *testing.T) {
 		}
 	}
 	var printed strings.Builder
-	err := run(bed, runs, "", whole, strings.NewReader(output), &printed, time.Date(2026, 2, 3, 0, 0, 0, 0, time.UTC))
+	err := recordCloud(bed, runs, whole, strings.NewReader(cloudOutput), &printed, time.Date(2026, 2, 3, 0, 0, 0, 0, time.UTC))
 	if err == nil || !strings.HasPrefix(err.Error(), "2 failed") {
 		t.Errorf("want an error that counts 2 failed tests, got %v", err)
 	}
 	if !strings.Contains(printed.String(), "FAIL openstack.TestAnything") {
 		t.Errorf("want the failed test printed, got %q", printed.String())
 	}
-	records, err := readRecords(runs)
+	records, err := cloudRecords(runs)
 	if err != nil || len(records) != 1 {
 		t.Fatal(records, err)
 	}
-	want := map[string]Suite{
+	want := map[string]suiteRun{
 		"cloudparity": {Date: "2026-02-03", Passed: 1, Failed: []string{"TestParity/another"}, Skipped: map[string]string{"TestParity/a_case": "no"}, Seconds: 5},
 		"csi-sanity":  {Date: "2026-02-03", Passed: 2, Specs: "3 passed, 0 failed, 1 skipped; 2 passed, 0 failed, 0 skipped", Seconds: 9},
 		"driver":      {Date: "2026-02-03", Failed: []string{"TestAnything"}},
@@ -89,11 +64,11 @@ func TestARunIsAddedToTheRecordOfItsCloud(t *testing.T) {
 	if diff := cmp.Diff(want, records[0].Suites); diff != "" {
 		t.Errorf("suites (-want +got):\n%s", diff)
 	}
-	got := table(records)
+	got := cloudTable(records)
 	for _, line := range []string{
 		"| Epoxy (Keystone 27.0.0, Cinder 26.0.0, Nova 31.0.0) | file, loop | 1 passed, 1 failed, 1 skipped | 7 passed, 2 not run | not run | 3 passed, 0 failed, 1 skipped; 2 passed, 0 failed, 0 skipped | 4 passed, 1 failed, 2 skipped | not run | 4 passed | 0 passed, 1 failed | no guests |\n",
 		"- epoxy file loop, cloudparity: `TestParity/another` failed\n- epoxy file loop, cloudparity: 1 skipped: no\n" +
-			"- epoxy file loop, upstream's csi-sanity: 1 specs failed ([names and reasons](../../test/judge/clouds/runs/epoxy-file-loop.json))\n- epoxy file loop, driver: `TestAnything` failed\n",
+			"- epoxy file loop, upstream's csi-sanity: 1 specs failed ([names and reasons](../../test/suite/openstack/records/epoxy-file-loop.json))\n- epoxy file loop, driver: `TestAnything` failed\n",
 	} {
 		if !strings.Contains(got, line) {
 			t.Errorf("want line %q in\n%s", line, got)
@@ -107,16 +82,16 @@ func TestFailedTestsThatPassWhenTheyRunAgainHavePassed(t *testing.T) {
 		t.Fatal(err)
 	}
 	repeated := `{"Action":"pass","Package":"x/test/suite/cloudparity","Test":"TestParity/another"}` + "\n" + `{"Action":"pass","Package":"x/test/suite/cloudparity","Test":"TestParity"}`
-	for _, in := range []string{output, repeated} {
+	for _, in := range []string{cloudOutput, repeated} {
 		h := whole
 		if in == repeated {
 			h = again
 		}
-		if err := run(bed, runs, "", h, strings.NewReader(in), &strings.Builder{}, time.Time{}); (err != nil) != (in == output) {
+		if err := recordCloud(bed, runs, h, strings.NewReader(in), &strings.Builder{}, time.Time{}); (err != nil) != (in == cloudOutput) {
 			t.Fatal(err)
 		}
 	}
-	records, err := readRecords(runs)
+	records, err := cloudRecords(runs)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +108,7 @@ func TestACellSaysWhyASuiteCannotRun(t *testing.T) {
 	for _, c := range []struct{ compute, suite, want string }{
 		{"loop", "guests", "no guests"}, {"loop", "driver", "not run"}, {"libvirt", "driver", "no disks here"}, {"libvirt", "csi-sanity", "not run"}, {"libvirt", "guests", "not run"},
 	} {
-		if got := (Record{Cloud: Cloud{Compute: c.compute}}).cell(c.suite); got != c.want {
+		if got := (cloudRecord{cloudBed: cloudBed{Compute: c.compute}}).cell(c.suite); got != c.want {
 			t.Errorf("%s with %s: want %q, got %q", c.suite, c.compute, c.want, got)
 		}
 	}
@@ -149,17 +124,17 @@ func TestAFailedTestThatSkipsItselfWhenItRunsAgainIsSkipped(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	skipped := strings.Join(strings.SplitAfter(output, "\n")[:2], "")
-	err := run(bed, runs, "", again, strings.NewReader(skipped), &strings.Builder{}, time.Time{})
+	skipped := strings.Join(strings.SplitAfter(cloudOutput, "\n")[:2], "")
+	err := recordCloud(bed, runs, again, strings.NewReader(skipped), &strings.Builder{}, time.Time{})
 	if err == nil || !strings.HasPrefix(err.Error(), "1 failed") {
 		t.Errorf("want an error that counts 1 failed test, got %v", err)
 	}
-	records, err := readRecords(runs)
+	records, err := cloudRecords(runs)
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := records[0].Suites["cloudparity"]
-	want := Suite{Date: "0001-01-01", Passed: 7, Failed: []string{"TestParity/another"}, Skipped: map[string]string{"TestParity/a_case": "no (it failed first)"}, Seconds: 1}
+	want := suiteRun{Date: "0001-01-01", Passed: 7, Failed: []string{"TestParity/another"}, Skipped: map[string]string{"TestParity/a_case": "no (it failed first)"}, Seconds: 1}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -170,7 +145,7 @@ func TestACloudWithoutANameIsRefused(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(bed, "bed.json"), []byte(`{"address":"198.18.0.1"}`), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := run(bed, t.TempDir(), "", whole, strings.NewReader(output), &strings.Builder{}, time.Time{}); err == nil || !strings.Contains(err.Error(), "does not say which cloud") {
+	if err := recordCloud(bed, t.TempDir(), whole, strings.NewReader(cloudOutput), &strings.Builder{}, time.Time{}); err == nil || !strings.Contains(err.Error(), "does not say which cloud") {
 		t.Errorf("want a refusal, got %v", err)
 	}
 }
@@ -185,12 +160,12 @@ func TestTheRestOfAStoppedRunIsAddedToItsRecord(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	parity := strings.Join(strings.SplitAfter(output, "\n")[:5], "")
-	err := run(bed, runs, "", rest, strings.NewReader(parity), &strings.Builder{}, time.Time{})
+	parity := strings.Join(strings.SplitAfter(cloudOutput, "\n")[:5], "")
+	err := recordCloud(bed, runs, rest, strings.NewReader(parity), &strings.Builder{}, time.Time{})
 	if err == nil || !strings.HasPrefix(err.Error(), "1 failed") {
 		t.Errorf("want an error that counts 1 failed test, got %v", err)
 	}
-	records, err := readRecords(runs)
+	records, err := cloudRecords(runs)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +175,7 @@ func TestTheRestOfAStoppedRunIsAddedToItsRecord(t *testing.T) {
 	if got := records[0].Suites["cloudparity"].Seconds; got != 6 {
 		t.Errorf("want the seconds of both runs, 6, got %d", got)
 	}
-	err = run(bed, runs, "", rest, strings.NewReader(parity), &strings.Builder{}, time.Time{})
+	err = recordCloud(bed, runs, rest, strings.NewReader(parity), &strings.Builder{}, time.Time{})
 	if err == nil || !strings.Contains(err.Error(), "some ran twice") {
 		t.Errorf("more tests than were left: want a refusal, got %v", err)
 	}
@@ -220,7 +195,7 @@ func TestARunThatSomebodyStoppedIsNoWholeRun(t *testing.T) {
 		stopped: "the run was stopped in cloudparity.TestParity/two",
 		stopped + ended("TestParity/two") + ended("TestParity"): "",
 	} {
-		err := run(bed, t.TempDir(), "", whole, strings.NewReader(in), &strings.Builder{}, time.Time{})
+		err := recordCloud(bed, t.TempDir(), whole, strings.NewReader(in), &strings.Builder{}, time.Time{})
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("want %q, got %v", want, err)
 		}

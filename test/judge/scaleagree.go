@@ -7,7 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/cinder-csi/cinder-csi/test/judge/scale/record"
+	"github.com/cinder-csi/cinder-csi/test/kit/page"
+	"github.com/cinder-csi/cinder-csi/test/suite/scale/record"
 )
 
 // pair is one figure of two runs of the same story in the same cluster.
@@ -88,7 +89,7 @@ func agreement(runs, earlier []record.Run) string {
 			}
 		}
 	}
-	return rows([]string{"cluster", "figures", "number", "apart, median", "apart, most", "which: earlier, this run"}, lines)
+	return page.Table([]string{"cluster", "figures", "number", "apart, median", "apart, most", "which: earlier, this run"}, lines)
 }
 
 // pairsOf are the figures of one kind in all stories that both runs have. A figure that is zero in one of them says nothing about agreement.

@@ -50,14 +50,14 @@ func readLog(r io.Reader) ([]result, error) {
 	return all, nil
 }
 
-// row is a line of the page's table. The first two columns are written by hand.
-type row struct{ name, proves, ours, upstream, measured string }
+// scenarioRow is a line of the page's table. The first two columns are written by hand.
+type scenarioRow struct{ name, proves, ours, upstream, measured string }
 
 const tableHead = "| scenario | what it proves | time | upstream's plugin | measured |\n| --- | --- | --- | --- | --- |\n"
 
 // parseRows reads the page's table. Missing columns are empty.
-func parseRows(text string) ([]row, error) {
-	var rows []row
+func parseRows(text string) ([]scenarioRow, error) {
+	var rows []scenarioRow
 	for line := range strings.Lines(strings.TrimSpace(text)) {
 		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
 		for i := range cells {
@@ -70,12 +70,12 @@ func parseRows(text string) ([]row, error) {
 			return nil, fmt.Errorf("the row %q does not say what the scenario proves", line)
 		}
 		cells = append(cells, "", "", "")
-		rows = append(rows, row{cells[0], cells[1], cells[2], cells[3], cells[4]})
+		rows = append(rows, scenarioRow{cells[0], cells[1], cells[2], cells[3], cells[4]})
 	}
 	return rows, nil
 }
 
-func table(rows []row) string {
+func scenarioTable(rows []scenarioRow) string {
 	text := tableHead
 	for _, r := range rows {
 		text += "|"
@@ -99,7 +99,7 @@ func withResults(text string, results []result) (string, error) {
 	}
 	var unknown []string
 	for _, r := range results {
-		i := slices.IndexFunc(rows, func(row row) bool { return row.name == r.name })
+		i := slices.IndexFunc(rows, func(row scenarioRow) bool { return row.name == r.name })
 		if i < 0 {
 			unknown = append(unknown, r.name)
 			continue
@@ -110,7 +110,7 @@ func withResults(text string, results []result) (string, error) {
 	if len(unknown) > 0 {
 		return "", fmt.Errorf("the page has no row for: %s", strings.Join(unknown, "; "))
 	}
-	return table(rows), nil
+	return scenarioTable(rows), nil
 }
 
 var upstreamLine = regexp.MustCompile(`^measured: upstream {2}(.+?) +((?:\d+\.\d s|failed|not offered: .+))$`)
@@ -132,7 +132,7 @@ func withUpstream(text string, log io.Reader) (string, error) {
 		if m == nil {
 			continue
 		}
-		i := slices.IndexFunc(rows, func(row row) bool { return row.name == m[1] })
+		i := slices.IndexFunc(rows, func(row scenarioRow) bool { return row.name == m[1] })
 		if i < 0 {
 			return "", fmt.Errorf("the page has no row for: %s", m[1])
 		}
@@ -142,7 +142,7 @@ func withUpstream(text string, log io.Reader) (string, error) {
 	if found == 0 {
 		return "", fmt.Errorf("the log has no line %q", "measured: upstream NAME ...")
 	}
-	return table(rows), lines.Err()
+	return scenarioTable(rows), lines.Err()
 }
 
 // summary is one sentence about the run.

@@ -6,7 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/cinder-csi/cinder-csi/test/judge/scale/record"
+	"github.com/cinder-csi/cinder-csi/test/kit/page"
+	"github.com/cinder-csi/cinder-csi/test/suite/scale/record"
 )
 
 // beyond is the cluster that nobody measured.
@@ -114,7 +115,7 @@ func atScale(runs []record.Run) string {
 		l, miss := fit(x, y), surprise(x, y)
 		lines = append(lines, append(cells, fmt.Sprintf("%s + %s", short(l.base), short(l.slope*1000)), short(l.at(beyond)), fmt.Sprintf("%.0f%%", miss*100)))
 	}
-	return rows(header, lines)
+	return page.Table(header, lines)
 }
 
 func restOf(run record.Run) record.Story {

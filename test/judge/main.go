@@ -1,0 +1,124 @@
+// Command judge reads what a run left, and keeps a record of it beside the suite. It fills the parts of pages that are made of records.
+//
+//	go test -json … | go run ./test/judge clouds -bed DIR      a run on a cloud of test/bed/clouds: the record of that cloud, and the table
+//	go test -json … | go run ./test/judge clouds -bed DIR -again    the run has tests that failed in the record; those that pass now have passed
+//	go test -json … | go run ./test/judge clouds -bed DIR -rest     the run has tests that the stopped run of the record did not reach
+//	go test -json … | go run ./test/judge versions -bed DIR    a run on a whole cluster
+//	go run ./test/judge report -log FILE [-when TEXT] | -upstream FILE | -anatomy FILE | -suite FILE    the page about the cluster of three nodes
+//	go run ./test/judge scale                                  the tables of large clusters
+//
+// Each also fills its pages from all records; without -bed it does that alone.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/page"
+)
+
+var commands = map[string]func(root string, f *flags) error{
+	"clouds": func(root string, f *flags) error {
+		return f.record(func(in io.Reader) error {
+			return recordCloud(f.bed, filepath.Join(root, cloudDir), howOf(f.again, f.rest), in, os.Stdout, time.Now())
+		})
+	},
+	"versions": func(root string, f *flags) error {
+		return f.record(func(in io.Reader) error { return recordCluster(f.bed, root, in, os.Stdout, time.Now()) })
+	},
+	"scale": func(string, *flags) error { return nil },
+	"report": func(root string, f *flags) error {
+		return report(filepath.Join(root, "docs/explanation/e2e.md"), f.given)
+	},
+}
+
+// flags are those of all commands.
+type flags struct {
+	in, bed     string
+	again, rest bool
+	given       given
+}
+
+// record gives the input to a judge, if there was a run.
+func (f *flags) record(judge func(io.Reader) error) error {
+	if f.bed == "" {
+		return nil
+	}
+	if f.in == "" {
+		return judge(os.Stdin)
+	}
+	_, err := readFile(f.in, func(in io.Reader) (struct{}, error) { return struct{}{}, judge(in) })
+	return err
+}
+
+// judged are the pages with parts that are made of records, by command.
+var judged = []struct {
+	command, page string
+	parts         func(root string) (map[string]string, error)
+}{
+	{"clouds", "docs/reference/compatibility.md", func(root string) (map[string]string, error) {
+		records, err := cloudRecords(filepath.Join(root, cloudDir))
+		return map[string]string{"clouds": cloudTable(records)}, err
+	}},
+	{"versions", "docs/reference/compatibility.md", func(root string) (map[string]string, error) {
+		runs, err := page.Records[versionRun](filepath.Join(root, versionDir))
+		if err != nil {
+			return nil, err
+		}
+		clusters, err := page.Records[cluster](filepath.Join(root, clusterDir))
+		return map[string]string{"versions": versionTable(runs), "clusters": clusterTable(clusters)}, err
+	}},
+	{"scale", "docs/explanation/scale.md", scaleParts("docs/explanation/scale.md")},
+	{"scale", "docs/reference/sizing.md", scaleParts("docs/reference/sizing.md")},
+}
+
+func main() {
+	var f flags
+	set := flag.NewFlagSet("judge", flag.ExitOnError)
+	set.StringVar(&f.in, "in", "", "file with the output of go test -json; standard input by default")
+	set.StringVar(&f.bed, "bed", "", "directory of the cloud or cluster that the run was on")
+	set.BoolVar(&f.again, "again", false, "the run repeats failed tests of the record")
+	set.BoolVar(&f.rest, "rest", false, "the run has tests that the record counts as not run")
+	set.StringVar(&f.given.log, "log", "", "what `make test-cluster CASE=e2e` printed")
+	set.StringVar(&f.given.when, "when", "", "date and commit of that run, for the page")
+	set.StringVar(&f.given.upstream, "upstream", "", "what `make test-cluster CASE=upstream` printed")
+	set.StringVar(&f.given.anatomy, "anatomy", "", "what `make measure WHAT=anatomy` measured")
+	set.StringVar(&f.given.suite, "suite", "", "the summary of the external-storage suite")
+	name := ""
+	if len(os.Args) > 1 {
+		name = os.Args[1]
+		_ = set.Parse(os.Args[2:]) // it exits
+	}
+	if err := run(name, ".", &f); err != nil {
+		fmt.Fprintln(os.Stderr, "judge:", err)
+		os.Exit(1)
+	}
+}
+
+// run keeps the record, and fills the pages even if the run has failures: the page shows them.
+func run(name, root string, f *flags) error {
+	command, ok := commands[name]
+	if !ok {
+		return fmt.Errorf("no judge %q; there are %s", name, strings.Join(slices.Sorted(maps.Keys(commands)), ", "))
+	}
+	err := command(root, f)
+	for _, j := range judged {
+		if j.command != name {
+			continue
+		}
+		parts, readErr := j.parts(root)
+		if readErr == nil {
+			readErr = page.Fill(filepath.Join(root, j.page), parts)
+		}
+		err = errors.Join(err, readErr)
+	}
+	return err
+}

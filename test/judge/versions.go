@@ -1,0 +1,218 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/page"
+	"github.com/cinder-csi/cinder-csi/test/kit/testlog"
+)
+
+// Records of `make test-apiserver CASE=versions`, one for each version of the API server, and of the suites on a whole cluster.
+const (
+	versionDir = "test/suite/apiserver/records"
+	clusterDir = "test/suite/cluster/records"
+)
+
+// versionRun is the record of one version.
+type versionRun struct {
+	Version string   `json:"version"`
+	Bundles []bundle `json:"bundles"`
+}
+
+// bundle is one bundle. Refused is what the generator said: then nothing was applied.
+type bundle struct {
+	Bundle  string `json:"bundle"`
+	Passed  bool   `json:"passed"`
+	Refused string `json:"refused"`
+}
+
+// recordCluster keeps the record of the suites on the cluster in the directory bed.
+func recordCluster(bed, root string, in io.Reader, out io.Writer, now time.Time) error {
+	pinned, err := pinnedVersion(filepath.Join(root, "test/bed/cluster/programs/go.mod"))
+	if err != nil {
+		return err
+	}
+	kubernetes, err := version(bed, "kubernetes", pinned)
+	if err != nil {
+		return err
+	}
+	kubelet, err := version(bed, "kubelet", pinned)
+	if err != nil {
+		return err
+	}
+	passed, failed, err := readCluster(in, out)
+	if err != nil {
+		return err
+	}
+	return cluster{kubernetes, kubelet, now.Format(time.DateOnly), passed, failed}.record(filepath.Join(root, clusterDir))
+}
+
+// versionTable has a line for each bundle and a column for each version. Below it stands why a bundle was refused.
+func versionTable(runs []versionRun) string {
+	var names []string
+	for _, r := range runs {
+		for _, b := range r.Bundles {
+			if !slices.Contains(names, b.Bundle) {
+				names = append(names, b.Bundle)
+			}
+		}
+	}
+	head := []string{"bundle"}
+	for _, r := range runs {
+		head = append(head, strings.TrimPrefix(r.Version, "v"))
+	}
+	var rows [][]string
+	for _, name := range names {
+		cells := []string{name}
+		for _, r := range runs {
+			cells = append(cells, r.outcome(name))
+		}
+		rows = append(rows, cells)
+	}
+	var refusals strings.Builder
+	for _, r := range runs {
+		for _, b := range r.Bundles {
+			if b.Refused != "" {
+				refusals.WriteString("- " + strings.TrimPrefix(r.Version, "v") + ", " + b.Bundle + ": `" + firstLine(b.Refused) + "`\n")
+			}
+		}
+	}
+	text := page.Table(head, rows)
+	if refusals.Len() > 0 {
+		text += "\n" + refusals.String()
+	}
+	return text
+}
+
+func (r versionRun) outcome(name string) string {
+	for _, b := range r.Bundles {
+		switch {
+		case b.Bundle != name:
+		case b.Refused != "":
+			return "refused"
+		case b.Passed:
+			return "passed"
+		default:
+			return "**failed**"
+		}
+	}
+	return "not run"
+}
+
+// firstLine is the first line that is a sentence about the configuration.
+func firstLine(text string) string {
+	for line := range strings.Lines(text) {
+		if strings.Contains(line, "Kubernetes") {
+			return strings.ReplaceAll(strings.TrimSpace(line), "`", "'")
+		}
+	}
+	return strings.ReplaceAll(strings.TrimSpace(text), "`", "'")
+}
+
+// cluster is the record of the suites on a cluster of one version: which tests passed, and which failed.
+type cluster struct {
+	Kubernetes string   `json:"kubernetes"`
+	Kubelet    string   `json:"kubelet"`
+	Date       string   `json:"date"`
+	Passed     []string `json:"passed"`
+	Failed     []string `json:"failed,omitempty"`
+}
+
+// readCluster reads the output of go test -json and prints that of each failed test. Only tests without subtests count: those are the scenarios.
+// A test that was skipped, or that began and did not end, has failed: the page says "passed" or it does not.
+func readCluster(in io.Reader, out io.Writer) (passed, failed []string, err error) {
+	tests, err := testlog.Reader{Out: out}.Read(in)
+	for _, t := range tests {
+		if t.Outcome != testlog.Passed {
+			fmt.Fprint(out, t.Output)
+		}
+		switch {
+		case t.Name == "" || t.HasSubtests:
+		case t.Outcome == testlog.Passed:
+			passed = append(passed, t.Name)
+		default:
+			failed = append(failed, t.Name)
+		}
+	}
+	if err == nil && len(passed)+len(failed) == 0 {
+		err = errors.New("no test ran")
+	}
+	return passed, failed, err
+}
+
+// pinnedVersion is the version of Kubernetes that a go.mod requires: a cluster has it unless it was started with another.
+func pinnedVersion(path string) (string, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return "", err
+	}
+	for line := range strings.Lines(string(text)) {
+		if fields := strings.Fields(line); len(fields) > 1 && fields[0] == "k8s.io/kubernetes" {
+			return fields[1], nil
+		}
+	}
+	return "", fmt.Errorf("%s requires no k8s.io/kubernetes", path)
+}
+
+// version is what up.sh has written into the directory of the bed; empty for the version that is pinned.
+func version(bed, name, pinned string) (string, error) {
+	text, err := os.ReadFile(filepath.Join(bed, name))
+	if found := strings.TrimSpace(string(text)); err != nil || found != "" {
+		return found, err
+	}
+	return pinned, nil
+}
+
+// record writes the record of a run on the cluster in the directory bed. An error says which tests failed.
+func (c cluster) record(dir string) error {
+	if err := page.Keep(filepath.Join(dir, c.Kubernetes+"-kubelet-"+c.Kubelet+".json"), c); err != nil {
+		return err
+	}
+	if len(c.Failed) > 0 {
+		return fmt.Errorf("failed on Kubernetes %s, kubelet %s: %s", c.Kubernetes, c.Kubelet, strings.Join(c.Failed, ", "))
+	}
+	return nil
+}
+
+// clusterTable has a line for each test and a column for each cluster.
+func clusterTable(runs []cluster) string {
+	var names []string
+	for _, r := range runs {
+		for _, name := range append(slices.Clone(r.Passed), r.Failed...) {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	head := []string{"test"}
+	for _, r := range runs {
+		title := strings.TrimPrefix(r.Kubernetes, "v")
+		if r.Kubelet != r.Kubernetes {
+			title += ", kubelet " + strings.TrimPrefix(r.Kubelet, "v")
+		}
+		head = append(head, title)
+	}
+	var rows [][]string
+	for _, name := range names {
+		cells := []string{strings.ReplaceAll(strings.TrimPrefix(name, "TestEndToEnd/"), "_", " ")}
+		for _, r := range runs {
+			switch {
+			case slices.Contains(r.Failed, name):
+				cells = append(cells, "**failed**")
+			case slices.Contains(r.Passed, name):
+				cells = append(cells, "passed")
+			default:
+				cells = append(cells, "not run")
+			}
+		}
+		rows = append(rows, cells)
+	}
+	return page.Table(head, rows)
+}
