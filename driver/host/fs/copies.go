@@ -52,8 +52,14 @@ var copyFormats = []copyFormat{
 			return hasAny(b, "XAGF\x00\x00\x00\x01", "XAGI\x00\x00\x00\x01", "XAFL\x00\x00\x00\x00")
 		},
 	},
-	{ // btrfs on-disk format, "Superblock": at 64 KiB, 64 MiB and 256 GiB
-		name: "btrfs", offsets: fixed(64<<20, 256<<30), mounted: true, repair: runs("btrfs rescue super-recover"),
+	{ // btrfs on-disk format, "Superblock": at 64 KiB, 64 MiB and 256 GiB. super-recover of btrfs(8) calls a superblock valid that lacks only its magic
+		name: "btrfs", offsets: fixed(64<<20, 256<<30), mounted: true,
+		repair: func(_ []byte, at int64) []string {
+			if at == 256<<30 {
+				return []string{"btrfs-select-super", "-s", "2"}
+			}
+			return []string{"btrfs-select-super", "-s", "1"}
+		},
 		is: func(b []byte, at int64) bool { return isBtrfs(b) && int64(binary.LittleEndian.Uint64(b[0x30:])) == at },
 	},
 	{ // LUKS2 On-Disk Format Specification, 2.1: the second header follows the first, whose size is one of these
