@@ -86,7 +86,12 @@ func newHunted(t *testing.T, kind string) *hunted {
 // data calls do for each range of the image that is not a hole.
 func (b *hunted) data(t *testing.T, do func(at int64, bytes []byte)) {
 	t.Helper()
-	f, err := os.Open(b.image)
+	dataOf(t, b.image, do)
+}
+
+func dataOf(t *testing.T, file string, do func(at int64, bytes []byte)) {
+	t.Helper()
+	f, err := os.Open(file)
 	must(t, err)
 	defer f.Close()
 	for at := int64(0); ; {
@@ -210,7 +215,7 @@ func cutTo(list []damage) int64 {
 }
 
 // saysWhatToDo are the ways out that a refusal names.
-var saysWhatToDo = regexp.MustCompile(`e2fsck |xfs_repair|btrfs (rescue|check)|cryptsetup repair|attach it again|blkdiscard|when kubelet retries|set the fsType|tune2fs`)
+var saysWhatToDo = regexp.MustCompile(`e2fsck |xfs_repair|btrfs-select-super|btrfs check|cryptsetup repair|attach it again|blkdiscard|when kubelet retries|set the fsType|tune2fs`)
 
 func TestADamagedDiskIsNeverFormattedNorMountedUnchecked(t *testing.T) {
 	random, damages := hunt(t)

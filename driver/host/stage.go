@@ -296,7 +296,11 @@ func explainMountError(err error, d *disk.Disk, fsType string) error {
 			"source have. Linux before 6.7 mounts only one of them: use the volume on another node, or change its UUID (btrfstune -u)", err)
 	}
 	if !d.ReadOnly() {
-		return err
+		if !volume.Is(err, volume.Failed) {
+			return err
+		}
+		return volume.Errorf(volume.Failed, "%w. The kernel log of the node says why. If the file system is damaged, make a snapshot of the volume, and then repair it: %s",
+			err, fs.RepairCommand(fsType, d.Path))
 	}
 	return volume.Errorf(volume.KindOf(err), "%w. The disk is write-protected, and the kernel must write to recover a file system that was "+
 		"not unmounted cleanly. Stage the volume writable once, or add %s to mountOptions to read it as it is", err, fs.NoRecoveryOption(fsType))

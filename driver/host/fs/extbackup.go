@@ -78,8 +78,11 @@ func extHasChecksum(super []byte) bool {
 	return binary.LittleEndian.Uint32(super[0x64:])&metadataChecksums != 0
 }
 
-// extChecksumValid computes the checksum as ext4_superblock_csum of Linux does: CRC-32C without the last inversion.
 func extChecksumValid(super []byte) bool {
-	const at = 0x3FC
-	return ^crc32.Checksum(super[:at], crc32.MakeTable(crc32.Castagnoli)) == binary.LittleEndian.Uint32(super[at:])
+	return extChecksum(super) == binary.LittleEndian.Uint32(super[0x3FC:])
+}
+
+// extChecksum is computed as ext4_superblock_csum of Linux does: CRC-32C without the last inversion.
+func extChecksum(super []byte) uint32 {
+	return ^crc32.Checksum(super[:0x3FC], crc32.MakeTable(crc32.Castagnoli))
 }

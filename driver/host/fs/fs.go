@@ -33,6 +33,7 @@ type fileSystem struct {
 	mountOptions []string // always given, before those of the request
 	fsck         bool     // whether `fsck.ext4 -a` before a mount does anything useful
 	noRecovery   string   // the mount option that reads a file system that was not unmounted, without writing
+	repair       string   // the program by which a person checks and repairs one; the device follows
 }
 
 // The tools of Debian 13 switch these features on, and older kernels then do not mount the file system. orphan_file needs Linux 5.15,
@@ -50,11 +51,11 @@ const (
 // mount option fatal_errors does. XFS gets nouuid because a clone has the UUID of its source, and one server may have
 // both.
 var fileSystems = map[string]fileSystem{
-	"ext2":  {family: "ext", mkfs: []string{"mkfs.ext2", "-F", "-m0", "-O", extPins}, mountOptions: []string{"errors=remount-ro"}, fsck: true, noRecovery: "noload"},
-	"ext3":  {family: "ext", mkfs: []string{"mkfs.ext3", "-F", "-m0", "-O", extPins}, mountOptions: []string{"errors=remount-ro"}, fsck: true, noRecovery: "noload"},
-	"ext4":  {family: "ext", mkfs: []string{"mkfs.ext4", "-F", "-m0", "-O", extPins}, mountOptions: []string{"errors=remount-ro"}, fsck: true, noRecovery: "noload"},
-	"xfs":   {family: "xfs", mkfs: []string{"mkfs.xfs", "-f", "-m", xfsMetaPins, "-i", xfsInodePins}, mountOptions: []string{"nouuid"}, noRecovery: "norecovery"},
-	"btrfs": {family: "btrfs", mkfs: []string{"mkfs.btrfs"}, noRecovery: "rescue=nologreplay"},
+	"ext2":  {family: "ext", mkfs: []string{"mkfs.ext2", "-F", "-m0", "-O", extPins}, mountOptions: []string{"errors=remount-ro"}, fsck: true, noRecovery: "noload", repair: "e2fsck -f"},
+	"ext3":  {family: "ext", mkfs: []string{"mkfs.ext3", "-F", "-m0", "-O", extPins}, mountOptions: []string{"errors=remount-ro"}, fsck: true, noRecovery: "noload", repair: "e2fsck -f"},
+	"ext4":  {family: "ext", mkfs: []string{"mkfs.ext4", "-F", "-m0", "-O", extPins}, mountOptions: []string{"errors=remount-ro"}, fsck: true, noRecovery: "noload", repair: "e2fsck -f"},
+	"xfs":   {family: "xfs", mkfs: []string{"mkfs.xfs", "-f", "-m", xfsMetaPins, "-i", xfsInodePins}, mountOptions: []string{"nouuid"}, noRecovery: "norecovery", repair: "xfs_repair"},
+	"btrfs": {family: "btrfs", mkfs: []string{"mkfs.btrfs"}, noRecovery: "rescue=nologreplay", repair: "btrfs check"},
 }
 
 // Supported reports whether the driver makes and mounts file systems of that type.
@@ -80,6 +81,9 @@ func MountOptions(fsType string) []string { return fileSystems[fsType].mountOpti
 // NoRecoveryOption is the mount option that reads a file system that was not unmounted as it is, without writing to its
 // disk.
 func NoRecoveryOption(fsType string) string { return fileSystems[fsType].noRecovery }
+
+// RepairCommand is the command by which a person checks and repairs a file system of that type on a device.
+func RepairCommand(fsType, device string) string { return fileSystems[fsType].repair + " " + device }
 
 // NeedsCheck reports whether Check does anything useful for that type.
 func NeedsCheck(fsType string) bool { return fileSystems[fsType].fsck }
