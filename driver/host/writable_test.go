@@ -115,7 +115,7 @@ func onRefusal(t *testing.T, test func(t *testing.T, b *fakeHost, state string))
 	}
 }
 
-// deviceNode makes the device node of vdb: a btrfs is found by the node in the mount table, and a block volume by the node at its target.
+// deviceNode makes the device node of vdb. A btrfs is found by the node in the mount table, and a block volume by the node at its target.
 func deviceNode(t *testing.T, b *fakeHost) string {
 	t.Helper()
 	node := filepath.Join(b.Dev, "vdb")
