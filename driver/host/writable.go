@@ -84,13 +84,14 @@ func (h *Host) waitsForWrite(ctx context.Context, what, path string, d *disk.Dis
 }
 
 // writeNothing makes a file without a name on the file system mounted at path, and drops it. It fails where every write fails, and waits where every
-// write waits, for as long as the file system is frozen. A file system that is full, or has no such files, is not broken.
+// write waits, for as long as the file system is frozen. A file system that is full, has no such files, or allows none in this directory is not broken: a
+// pod may have made its root immutable.
 func writeNothing(path string) error {
 	fd, err := unix.Open(path, unix.O_TMPFILE|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)
 	switch {
 	case err == nil:
 		return unix.Close(fd)
-	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT), errors.Is(err, unix.EOPNOTSUPP):
+	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT), errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
 		return nil
 	}
 	return err
