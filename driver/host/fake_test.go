@@ -236,7 +236,7 @@ type fakeMounter struct {
 	steps bool        // a read-only bind is made in two steps
 	// noSELinux is true if mount(8) sees no selinuxfs and drops the options of SELinux.
 	noSELinux bool
-	bound     func(e *Entry) bool // changes what a bind gives, or drops it; nil for a kernel that does as it is told
+	bound     func(e *Entry) bool // changes what a bind gives, or drops it; nil if it gives what the driver asked for
 }
 
 func (f *fakeMounter) write() {

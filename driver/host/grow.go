@@ -6,6 +6,7 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/driver/host/disk"
 	"github.com/cinder-csi/cinder-csi/driver/host/mount"
+	"github.com/cinder-csi/cinder-csi/driver/host/singleflight"
 	"github.com/cinder-csi/cinder-csi/driver/host/wait"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
@@ -13,7 +14,7 @@ import (
 // grow makes the file system that is mounted as e as large as its disk.
 //
 // A program that grows a frozen file system waits in the kernel, and no signal ends it. So grow first tries whether a write goes through. The program
-// runs beside the caller, once for each volume: if it waits all the same, grow returns before the deadline, and the caller may unlock the volume.
+// runs beside the caller, once for each volume. If it waits all the same, grow returns before the deadline, and the caller may unlock the volume.
 // NodeUnstageVolume then thaws the file system.
 func (h *Host) grow(ctx context.Context, id volume.ID, e mount.Entry, d *disk.Disk) error {
 	ctx, cancel := wait.BeforeDeadline(ctx)
@@ -23,7 +24,7 @@ func (h *Host) grow(ctx context.Context, id volume.ID, e mount.Entry, d *disk.Di
 		return err
 	}
 	for fresh := false; !fresh; { // one that began earlier may have grown it to an earlier size of the disk
-		var call *growth
+		var call *singleflight.Call[error]
 		call, fresh = h.grows.Start(id, func() error { return h.runGrow(ctx, id, e) })
 		if !call.Wait(ctx) {
 			return h.waitsForWrite(ctx, what, e.Path, d, call.Started)
@@ -47,7 +48,7 @@ func (h *Host) runGrow(ctx context.Context, id volume.ID, e mount.Entry) error {
 	return h.fs.Grow(ctx, d, e.FSType, e.Path)
 }
 
-// awaitWriters waits for what the driver itself still writes to the file system of a volume that is to be unmounted: a growth, and the write that
+// awaitWriters waits for the driver's own writers of a file system that is to be unmounted. They are the program that grows it, and the write that
 // takesWrites tried. They hold the mount. Once the file system is thawed they end by themselves.
 func (h *Host) awaitWriters(ctx context.Context, id volume.ID, node string) error {
 	ctx, cancel := wait.BeforeDeadline(ctx)

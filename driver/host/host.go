@@ -72,9 +72,6 @@ type Host struct {
 	warnSELinux sync.Once // the warning about a kernel without SELinux
 }
 
-// growth is the growing of a file system in progress.
-type growth = singleflight.Call[error]
-
 // kernel are the calls into the kernel that tests replace.
 type kernel struct {
 	stat         func(path string) (Stats, error)

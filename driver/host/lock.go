@@ -15,8 +15,8 @@ import (
 // lockPoll is how often the driver tries to lock a disk that another process has locked. udev has it locked for some milliseconds after each change.
 const lockPoll = 100 * time.Millisecond
 
-// lock locks a disk while the driver checks, formats and mounts it: package node locks volumes in memory only, and a second driver on this server has
-// its own. The lock is the BSD lock of the device node, which ends with its process. udev does not read a disk while another program has that lock
+// lock locks a disk while the driver checks, formats and mounts it. Package node locks volumes in memory only, so a second driver on this server would not
+// see that. The lock is the BSD lock of the device node, which ends with its process. udev does not read a disk while another program has that lock
 // (systemd, "Locking Block Device Access").
 func (h *Host) lock(ctx context.Context, id volume.ID, d *disk.Disk) (unlock func(), err error) {
 	ctx, cancel := wait.BeforeDeadline(ctx)

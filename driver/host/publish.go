@@ -87,8 +87,7 @@ func (h *Host) Publish(ctx context.Context, p PublishSpec) error {
 	})
 }
 
-// checkUsable returns an error if a pod could not use the staged file system: Unavailable, so that kubelet retries, and unstages it once no pod
-// needs it.
+// checkUsable returns Unavailable if a pod could not use the staged file system. kubelet then retries, and unstages it once no pod needs it.
 func (h *Host) checkUsable(ctx context.Context, p PublishSpec, staged mount.Entry, d *disk.Disk, readOnly bool) error {
 	what := "publish volume " + string(p.Volume)
 	if !readOnly {

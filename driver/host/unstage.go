@@ -38,8 +38,8 @@ func (h *Host) Unstage(ctx context.Context, id volume.ID, path string) error {
 	return h.checkReleased(ctx, id, d)
 }
 
-// checkOthers returns Unavailable while a disk is in use here that may be the one of the volume: one that has not reported its serial since the driver
-// started, or that cannot be opened. Without a mount it may go.
+// checkOthers returns Unavailable while a disk is in use here that may be the one of the volume. It has not reported its serial since the driver started,
+// or cannot be opened. Without a mount it may go.
 func (h *Host) checkOthers(id volume.ID) error {
 	disks, err := h.disks.MayBe(id)
 	if err != nil {

@@ -13,12 +13,12 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// A mount that is writable may refuse every write: the kernel made the file system read-only after an error or shut it down, or its disk is
+// A mount that is writable may refuse every write. The kernel made the file system read-only after an error or shut it down, or its disk is
 // write-protected. Or a write waits: the file system is frozen, or the disk does not answer. Stage, publish and expand ask takesWrites before they
 // hand a mount to a pod or start a program that writes. Statistics and health ask readOnlyByKernel, the part of it that sends no request.
 
-// readOnlyByKernel says why the file system of a writable mount refuses writes, as far as the kernel shows it without being asked for one; empty if
-// it shows nothing. The disk is named as in sysfs.
+// readOnlyByKernel says why the file system of a writable mount refuses writes, as far as the mount table and sysfs show it. It is empty if they show
+// nothing. The disk is named as in sysfs.
 //
 // The kernel does not always show it. ext4 shows ro before Linux 6.12, emergency_ro from 6.14 on, and nothing between. XFS that shut down shows
 // nothing. btrfs shows ro.
@@ -84,13 +84,14 @@ func (h *Host) waitsForWrite(ctx context.Context, what, path string, d *disk.Dis
 }
 
 // writeNothing makes a file without a name on the file system mounted at path, and drops it. It fails where every write fails, and waits where every
-// write waits, for as long as the file system is frozen. A file system that is full, or has no such files, is not broken.
+// write waits, for as long as the file system is frozen. A file system that is full, has no such files, or allows none in this directory is not broken: a
+// pod may have made its root immutable.
 func writeNothing(path string) error {
 	fd, err := unix.Open(path, unix.O_TMPFILE|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)
 	switch {
 	case err == nil:
 		return unix.Close(fd)
-	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT), errors.Is(err, unix.EOPNOTSUPP):
+	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT), errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
 		return nil
 	}
 	return err

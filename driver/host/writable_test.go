@@ -115,7 +115,7 @@ func onRefusal(t *testing.T, test func(t *testing.T, b *fakeHost, state string))
 	}
 }
 
-// deviceNode makes the device node of vdb: a btrfs is found by the node in the mount table, and a block volume by the node at its target.
+// deviceNode makes the device node of vdb. A btrfs is found by the node in the mount table, and a block volume by the node at its target.
 func deviceNode(t *testing.T, b *fakeHost) string {
 	t.Helper()
 	node := filepath.Join(b.Dev, "vdb")
@@ -302,4 +302,23 @@ func TestTheWriteThatIsTriedChangesNothing(t *testing.T) {
 	if err := writeNothing(filepath.Join(dir, "nothing")); err == nil {
 		t.Error("want the error of a path that does not exist")
 	}
+}
+
+func TestAFileSystemThatIsFullOrHasAnImmutableRootIsNotBroken(t *testing.T) {
+	testenv.NeedRoot(t)
+	dir := t.TempDir()
+	testenv.Run(t, "mount", "-t", "tmpfs", "-o", "size=64k,nr_inodes=2", "none", dir)
+	t.Cleanup(func() { testenv.Run(t, "umount", dir) })
+	must(t, os.WriteFile(filepath.Join(dir, "the last inode"), nil, 0o600))
+	if err := os.WriteFile(filepath.Join(dir, "one more"), nil, 0o600); err == nil {
+		t.Fatal("the trap is not set: the file system is not full")
+	}
+	must(t, writeNothing(dir))
+
+	h, m, _ := realHost(t, 400<<20)
+	stage(t, h, StageSpec{Path: m.Path("staging"), FSType: "ext4"})
+	testenv.Run(t, "chattr", "+i", m.Path("staging"))
+	must(t, h.Publish(t.Context(), PublishSpec{Volume: vol, Staging: m.Path("staging"), Target: m.Path("pod")}))
+	must(t, h.Unpublish(t.Context(), m.Path("pod")))
+	must(t, h.Unstage(t.Context(), vol, m.Path("staging")))
 }

@@ -33,7 +33,7 @@ func ParseEndpoint(endpoint string) (network, address string, err error) {
 const lockPoll = 200 * time.Millisecond
 
 // Own waits until no other process has the endpoint, and keeps it until release is called or the process ends. Own it before Listen, and for as long
-// as anything of the process works: a pod that was deleted by force may still make a file system while its successor starts. The lock is on a file
+// as anything of the process works. A pod that was deleted by force may still make a file system while its successor starts. The lock is on a file
 // beside the socket, which stays: removing it would give two processes two locks. A TCP endpoint has no lock but its port.
 //
 // Error: that of ctx if it ended first.

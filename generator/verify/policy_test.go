@@ -72,8 +72,8 @@ func TestEveryContainerIsHardened(t *testing.T) {
 	})
 }
 
-// Where SELinux enforces, the policy of the distributions keeps an ordinary container from the directories of the kubelet, and from the socket that
-// the driver makes there: without this the driver is never registered.
+// Where SELinux enforces, the policy of the distributions keeps an ordinary container from the socket that the driver makes in a directory of kubelet.
+// Without this the driver is never registered.
 func TestTheSidecarsOfTheNodeReachTheSocketUnderSELinux(t *testing.T) {
 	for _, target := range targets {
 		for set, want := range map[string]bool{v1alpha1.Enabled: true, v1alpha1.Disabled: false, v1alpha1.Auto: target != v1alpha1.Vanilla} {

@@ -219,8 +219,8 @@ func (f *Finder) FindCached(ctx context.Context, id volume.ID) (*Disk, error) {
 	return f.openDisk(id, found, serial)
 }
 
-// MayBe lists the disks that may be the one of a volume: those with its serial, and those of the hypervisor that have not said yet which they are. It
-// asks no disk.
+// MayBe lists the disks that may be the one of a volume. They have its serial, or are disks of the hypervisor that have not reported one yet. It asks no
+// disk.
 func (f *Finder) MayBe(id volume.ID) (disks []Place, err error) {
 	names, err := f.names()
 	for _, name := range names {

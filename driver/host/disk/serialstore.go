@@ -130,7 +130,7 @@ func (s *serialStore) retain(disks []key) {
 // lastSerial returns the last serial that a disk reported. It asks no disk.
 func (f *Finder) lastSerial(name string) Serial { return f.serials.last(f.key(name)) }
 
-// askSerial reads the serial of a disk. A missing file holds no serial, and an unreadable one only if the disk itself is not asked for it: QEMU's SCSI
+// askSerial reads the serial of a disk. A missing file holds no serial. Nor does an unreadable one, unless a read of it asks the disk itself: QEMU's SCSI
 // disks answer EINVAL to a read of wwid. Only the answer of a virtio-blk disk is final. That of a SCSI disk changes when its
 // LUN is given to another volume. The other files cost nothing to read.
 func (f *Finder) askSerial(disk key) reported {

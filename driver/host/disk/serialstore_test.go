@@ -122,8 +122,8 @@ func TestACachedSerialIsNotReadAgainForOtherVolumes(t *testing.T) {
 	}
 }
 
-// serialFailures are what a read of the serial of a virtio disk gives when the request to the disk fails (Linux, drivers/block/virtio_blk.c,
-// serial_show): nothing for EIO, and any other error as it is.
+// serialFailures are what a read of the serial of a virtio disk gives when the request to the disk fails. It is nothing for EIO, and any other error as it
+// is (Linux, drivers/block/virtio_blk.c, serial_show).
 var serialFailures = map[string]func(path string) ([]byte, error){
 	"EIO": func(string) ([]byte, error) { return nil, nil },
 	"ENOMEM": func(path string) ([]byte, error) {
@@ -168,7 +168,7 @@ func TestADiskThatDoesNotSayItsSerialIsNotAnotherDisk(t *testing.T) {
 	}
 }
 
-// An empty serial is that of a disk without one, such as the root disk of a server, so only an error says that there was no answer.
+// An empty serial may be that of a disk without one, such as the root disk of a server. So only an error says that there was no answer.
 func TestADiskWhoseSerialCannotBeReadMayBeThatOfAnyVolume(t *testing.T) {
 	t.Parallel()
 	for _, sequence := range []string{"7", ""} {

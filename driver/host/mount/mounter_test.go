@@ -77,7 +77,7 @@ func (r *recorded) Run(_ context.Context, name string, args ...string) (command.
 	return command.Result{}, nil
 }
 
-// Each step of a change may fail: the pod must not get a mount that it should not have, or none and write to the disk of the node.
+// Each step of a change may fail. The pod must not get a mount that it should not have. Without any it would write to the disk of the node.
 func TestEachStepOfAMountMayFail(t *testing.T) {
 	t.Parallel()
 	const flags = unix.MS_REMOUNT | unix.MS_BIND | unix.MS_RDONLY | unix.MS_NOSUID | unix.MS_NODEV | unix.MS_RELATIME

@@ -35,9 +35,9 @@ type Entry struct {
 // ReadOnly reports whether this mount refuses writes. The file system may be writable at another mount.
 func (e Entry) ReadOnly() bool { return slices.Contains(e.Options, "ro") }
 
-// ReadOnlyAfterError reports whether the kernel made the file system read-only after an error. A mount that was
-// read-only from the start has ro among the options of the mount too. From Linux 6.14 on ext4 shows emergency_ro beside
-// rw.
+// ReadOnlyAfterError reports whether the table shows that the kernel made the file system read-only after an error. A mount
+// that was read-only from the start has ro among the options of the mount too. From Linux 6.14 on ext4 shows emergency_ro
+// beside rw. Linux 6.12 shows neither, so false proves nothing.
 func (e Entry) ReadOnlyAfterError() bool {
 	return slices.Contains(e.SuperOptions, "ro") && !e.ReadOnly() || slices.Contains(e.SuperOptions, "emergency_ro")
 }
