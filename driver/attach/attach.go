@@ -163,16 +163,18 @@ func (s *Service) sendAttach(ctx context.Context, lock *inflight.Work, v volume.
 }
 
 // awaitAttached waits until Cinder shows the attachment. Nova reserved the volume before it accepted the request. The compute host has
-// failed if the volume is available again. It has also failed if the volume is in use elsewhere without an attachment to this server.
+// failed if the volume is available again. It has also failed if the volume is in use elsewhere without an attachment to this server. Both may be
+// the state before the request.
 func (s *Service) awaitAttached(ctx context.Context, id volume.ID, server volume.ServerID) (volume.Volume, error) {
+	written := volume.JustWritten()
 	for {
 		v, err := s.volumes.Await(ctx, id, "become attached to server "+string(server), func(v volume.Volume, ok bool) (bool, error) {
 			switch {
 			case !ok:
 				return true, volume.NoVolume(id)
 			case v.Status == volume.InUse:
-				return true, nil
-			case v.Status == volume.Available:
+				return v.AttachedTo(server) || written.Shows(), nil
+			case v.Status == volume.Available && written.Shows():
 				return true, hostFailedToAttach(id, server)
 			case v.Status.Meaning().Attach == volume.Refuse:
 				return true, volume.Errorf(volume.Failed, "volume %s changed to status %s while Nova attached it to server %s; an administrator must reset the status", id, v.Status, server)
@@ -182,7 +184,7 @@ func (s *Service) awaitAttached(ctx context.Context, id volume.ID, server volume
 		if err != nil || inUseAt(v, server) {
 			return v, err
 		}
-		if err := s.checkAttachInProgress(ctx, v, server); err != nil {
+		if err := s.checkAttachInProgress(ctx, v, server); err != nil && (!volume.Is(err, volume.Failed) || written.Shows()) {
 			return v, err
 		}
 		if v, err = s.readAfter(ctx, observation{volume: v, server: server}, novaPollInterval); err != nil || inUseAt(v, server) {

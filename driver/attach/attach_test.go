@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
 	"github.com/cinder-csi/cinder-csi/test/kit/cloudtest"
 )
 
@@ -59,8 +60,8 @@ func TestAnAttachThatTheHostFailsIsAnError(t *testing.T) {
 		start := time.Now()
 		_, err := newService(c).Attach(cloudtest.Within(t, 60), cloudtest.VolumeID(1), cloudtest.ServerA)
 		cloudtest.WantKind(t, err, volume.Failed, true)
-		if took := time.Since(start); took > 2*time.Second {
-			t.Errorf("reported only after %v", took)
+		if took := time.Since(start); took < volume.Lag || took > volume.Lag+time.Second { // before that it may be the state before the request
+			t.Errorf("reported after %v", took)
 		}
 	})
 }
@@ -77,8 +78,8 @@ func TestAFailedAttachOfAMultiattachVolumeIsReportedEarly(t *testing.T) {
 			start := time.Now()
 			_, err := newService(c).Attach(cloudtest.Within(t, 60), cloudtest.VolumeID(1), cloudtest.ServerA)
 			cloudtest.WantKind(t, err, volume.Failed, true)
-			if took := time.Since(start); took > 2*time.Second {
-				t.Errorf("hidden %v: reported only after %v", hidden, took)
+			if took := time.Since(start); took < volume.Lag || took > volume.Lag+time.Second {
+				t.Errorf("hidden %v: reported after %v", hidden, took)
 			}
 		})
 	}
@@ -88,8 +89,9 @@ func TestAFailedAttachOfAMultiattachVolumeIsReportedEarly(t *testing.T) {
 func TestAnAttachOfAMultiattachVolumeIsAwaitedWhileInProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := cloudtest.New(t, volume.Volume{ID: cloudtest.VolumeID(1), Status: volume.InUse, Multiattach: true, Attachments: []volume.Attachment{{Server: cloudtest.ServerB}}})
+		c.Sim.SetLatency(openstacksim.Attach, 2*volume.Lag)
 		c.Hook["Attach"] = func() {
-			time.AfterFunc(500*time.Millisecond, func() { c.Change(cloudtest.VolumeID(1), func(v *volume.Volume) { v.Status = volume.InUse }) })
+			time.AfterFunc(volume.Lag+time.Second, func() { c.Change(cloudtest.VolumeID(1), func(v *volume.Volume) { v.Status = volume.InUse }) })
 		}
 		v, err := newService(c).Attach(cloudtest.Within(t, 60), cloudtest.VolumeID(1), cloudtest.ServerA)
 		if err != nil || !v.AttachedTo(cloudtest.ServerA) || c.Count("VolumeAttachments") == 0 {

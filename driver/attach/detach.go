@@ -180,34 +180,46 @@ func (s *Service) sendDetach(ctx context.Context, lock *inflight.Work, id volume
 	case err != nil:
 		return false, nil, err
 	}
-	if complete, err = s.awaitDetached(ctx, id, server); complete {
+	v, detached, err := s.awaitDetached(ctx, id, server)
+	if detached {
 		complete, err = s.awaitUnlisted(ctx, id, server)
 	}
-	return complete, nil, volume.AfterWrite(err)
+	// A volume in another status may have further attachments of this server, such as one that a failed live migration has left.
+	return complete && (v.ID == "" || v.Status == volume.Available), nil, volume.AfterWrite(err)
 }
 
-// awaitDetached waits until Cinder no longer shows the attachment. Nova sets the volume to detaching before it answers. So a volume
-// that is in use again was kept by the compute host, unless the server is gone. A multiattach volume is in use either way.
-func (s *Service) awaitDetached(ctx context.Context, id volume.ID, server volume.ServerID) (detached bool, err error) {
-	inUseAgain := false
-	v, err := s.volumes.Await(ctx, id, "become detached from server "+string(server), func(v volume.Volume, ok bool) (bool, error) {
-		detached := !ok || !v.AttachedTo(server)
-		inUseAgain = !detached && v.Status == volume.InUse && !v.Multiattach
-		return detached || inUseAgain, nil
+// awaitDetached waits until Cinder no longer shows the attachment, and returns the volume; the zero Volume if it is gone. Nova sets the volume to
+// detaching before it answers. So a volume that is in use after that was kept by the compute host, unless the server is gone. A volume that an
+// administrator moves to another backend never shows detaching (begin_detaching in cinder/volume/api.py), so it counts as kept only after as long
+// as Nova may need. A multiattach volume is in use either way.
+func (s *Service) awaitDetached(ctx context.Context, id volume.ID, server volume.ServerID) (v volume.Volume, detached bool, err error) {
+	written, began, begun := volume.JustWritten(), time.Now(), false
+	v, err = s.volumes.Await(ctx, id, "become detached from server "+string(server), func(v volume.Volume, ok bool) (bool, error) {
+		begun = begun || v.Status == volume.Detaching
+		switch detached = !ok || !v.AttachedTo(server); {
+		case detached:
+			return v.Status != volume.Detaching || written.Shows(), nil // the attachment goes first, then the status changes
+		case v.Status != volume.InUse || v.Multiattach:
+			return false, nil
+		}
+		return begun && written.Shows() || time.Since(began) >= unconfirmedFor, nil
 	})
-	if err != nil {
-		return false, err
-	}
-	if !inUseAgain {
-		if v.ID != "" { // the volume may be gone
+	switch {
+	case err != nil:
+		return v, false, err
+	case detached:
+		if v.ID != "" {
 			s.recent.Put(v)
 		}
-		return true, nil
+		return v, true, nil
 	}
-	if _, err := s.cloud.Server(ctx, server); volume.Is(err, volume.NotFound) {
-		return false, nil
+	switch _, err := s.cloud.Server(ctx, server); {
+	case volume.Is(err, volume.NotFound):
+		return v, false, nil
+	case err != nil:
+		return v, false, volume.Errorf(volume.KindOf(err), "Nova accepted the request, but volume %s is still attached to server %s, and the driver cannot read whether the server exists: %w", id, server, err)
 	}
-	return false, volume.Errorf(volume.Failed, "Nova accepted the request, but the host of server %s failed to detach volume %s. Nova gives no reason; see the nova-compute log of that host",
+	return v, false, volume.Errorf(volume.Failed, "Nova accepted the request, but the host of server %s failed to detach volume %s. Nova gives no reason; see the nova-compute log of that host",
 		server, id)
 }
 

@@ -15,9 +15,9 @@ import (
 // other Cinder services (rpc_response_timeout of oslo.messaging is 60 s).
 const createHoldOff = 2 * time.Minute
 
-// answeredHoldOff replaces createHoldOff if Cinder answered with an error of its own. It does not process the create any more, and a list shows
-// what it created, even if another database server of Cinder lags a little.
-const answeredHoldOff = 3 * time.Second
+// answeredHoldOff replaces createHoldOff if Cinder answered, with success or with an error of its own. It does not process the create any more, and
+// a list shows what it created, even if another database server of Cinder lags.
+const answeredHoldOff = volume.Lag
 
 // mostHoldOffs bounds the memory, at about 300 bytes each. Only an outage with more than 80 creates a second reaches it.
 const mostHoldOffs = 10_000
@@ -33,6 +33,8 @@ type holdOffs struct {
 type holdOff struct {
 	until time.Time
 	cause string // why the outcome is unknown, for errors
+	// accepted says that Cinder has answered with success. A list shows the object soon.
+	accepted bool
 }
 
 // begin starts the hold-off of a create whose outcome is unknown. It returns the error for the caller, which wraps lost.
@@ -68,6 +70,22 @@ func (h *holdOffs) put(what string, entry holdOff) holdOff {
 	}
 	h.active[what] = entry
 	return entry
+}
+
+// accepted starts the hold-off of a create that Cinder has accepted.
+func (h *holdOffs) accepted(what string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.put(what, holdOff{until: time.Now().Add(answeredHoldOff), cause: "Cinder has accepted it, and its list of the name does not show it yet", accepted: true})
+}
+
+// endAccepted ends a hold-off of accepted, and no other.
+func (h *holdOffs) endAccepted(what string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.active[what].accepted {
+		delete(h.active, what)
+	}
 }
 
 // hold starts a hold-off without a lost answer.

@@ -100,10 +100,14 @@ const (
 func (r *Resource[T]) list(ctx context.Context, name, known string) ([]T, error) {
 	for begin := time.Now(); ; {
 		found, err := r.List(ctx, name)
-		if err != nil || known == "" || slices.ContainsFunc(found, func(object T) bool { return r.Facts(object).ID == known }) {
+		if err != nil || known == "" {
 			return found, err
 		}
-		if _, err := r.Read(ctx, known); err != nil {
+		if slices.ContainsFunc(found, func(object T) bool { return r.Facts(object).ID == known }) {
+			r.holdOffs.endAccepted(r.Noun + " " + name)
+			return found, nil
+		}
+		if _, err := r.Read(ctx, known); err != nil && (!volume.Is(err, volume.NotFound) || time.Since(begin) >= volume.Lag) {
 			return found, volume.IgnoreNotFound(err)
 		}
 		if time.Since(begin) >= lagTime {
@@ -141,12 +145,15 @@ func (r *Resource[T]) HeldOff(name string) error { return r.holdOffs.check(r.Nou
 
 // Send sends the create of a name. The create outlives its caller: a sidecar that dies in the middle must not make a lost answer. Unlock
 // unlocks the name; Send calls it when the cloud has answered. A lost answer begins a hold-off. Then the error is retryable and wraps that of
-// send.
+// send. Success begins a short one, until a list of the name shows the object: if this call ends before that, the next must not create another.
 func Send[T, V any](ctx context.Context, r *Resource[T], name string, unlock func(), send func(context.Context) (V, error)) (V, error) {
 	request := inflight.Request{Verb: "create", Object: r.Noun + " " + name, Service: "Cinder", Log: r.Log, Release: unlock}
 	return inflight.Complete(ctx, r.Requests, request, func(ctx context.Context) (V, error) {
 		created, err := send(ctx)
-		if volume.MayHaveWritten(err) {
+		switch {
+		case err == nil:
+			r.holdOffs.accepted(r.Noun + " " + name)
+		case volume.MayHaveWritten(err):
 			err = r.holdOffs.begin(r.Noun+" "+name, name, err)
 		}
 		return created, err
@@ -192,7 +199,11 @@ func (r *Resource[T]) Discard(ctx context.Context, object T, reason string) erro
 	if err := r.Delete(ctx, object); err != nil && !volume.Is(err, volume.NotFound) {
 		return err
 	}
-	return r.AwaitDeleted(ctx, object)
+	if err := r.AwaitDeleted(ctx, object); err != nil {
+		return err
+	}
+	r.holdOffs.endAccepted(r.Noun + " " + f.Name) // what was accepted has shown, and is gone
+	return nil
 }
 
 // DeleteYounger deletes all of found but the first, if no call can have returned them (duplicate.go). It logs and counts those that it

@@ -7,6 +7,7 @@ package observe
 import (
 	"context"
 	"log/slog"
+	"time"
 
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
@@ -39,13 +40,22 @@ func (o Volumes) Await(ctx context.Context, id volume.ID, what string, done func
 	return v, err
 }
 
-// AwaitDeleted waits until Cinder answers 404 for a volume. Failed where Cinder sets it to error_deleting.
+// AwaitDeleted waits until Cinder answers 404 for a volume. Failed where Cinder sets it to error_deleting. Busy where the backend cannot delete it
+// yet: Cinder then restores its status, without a message (VolumeIsBusy in cinder/volume/manager.py). Ceph does that for half a minute after the
+// crash of a node that used the volume.
 func (o Volumes) AwaitDeleted(ctx context.Context, id volume.ID) error {
+	written, kept := volume.JustWritten(), false
 	v, err := o.Await(ctx, id, "be deleted", func(v volume.Volume, ok bool) (bool, error) {
-		return !ok || v.Status == "error_deleting", nil
+		kept = ok && v.Status.Meaning().Delete == volume.Proceed && written.Shows()
+		return !ok || kept || v.Status == "error_deleting", nil
 	})
-	if err != nil || v.Status != "error_deleting" {
+	switch {
+	case err != nil:
 		return err
+	case kept:
+		return volume.Errorf(volume.Busy, "the backend kept volume %s, which is %s again; most likely a client still holds it. A retry deletes it", id, v.Status).Op("delete")
+	case v.Status != "error_deleting":
+		return nil
 	}
 	return volume.Errorf(volume.Failed, "Cinder failed to delete volume %s%s; it stays in status error_deleting until an administrator resets the status",
 		id, o.FailureReason(ctx, id)).Op("delete")
@@ -69,6 +79,28 @@ func (o Volumes) ReadFailureReason(ctx context.Context, id volume.ID) (string, e
 		return "", nil
 	}
 	return ": " + reason, nil
+}
+
+// AwaitFailureReason is ReadFailureReason for an object that has just failed. The message may show later than the status.
+func (o Volumes) AwaitFailureReason(ctx context.Context, id volume.ID) (string, error) {
+	return AwaitReason(ctx, func() (string, error) { return o.ReadFailureReason(ctx, id) })
+}
+
+// AwaitReason reads Cinder's message about a failure that the driver has just seen, until there is one, or there should be one. Cinder saves the
+// status of a busy snapshot before the message (cinder/volume/manager.py, delete_snapshot), and a database server may lag.
+func AwaitReason(ctx context.Context, read func() (string, error)) (string, error) {
+	const pause = time.Second
+	for failed := volume.JustWritten(); ; {
+		reason, err := read()
+		if reason != "" || err != nil || failed.Shows() {
+			return reason, err
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return "", nil
+		}
+	}
 }
 
 // SnapshotOrBackup reads the object of a snapshot handle, which may be the ID of either. NotFound where Cinder has neither.

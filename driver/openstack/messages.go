@@ -76,7 +76,7 @@ func (c *Cloud) failure(ctx context.Context, object, id string) (string, error) 
 	case volume.NotFound, volume.Unimplemented:
 		return "", nil
 	case volume.PermissionDenied:
-		return "Cinder does not show the reason: " + err.Error(), nil
+		return volume.ReasonHidden + ": " + err.Error(), nil
 	}
 	// All times have one format, so the text order is the time order.
 	slices.SortStableFunc(answer.Messages, func(a, b userMessage) int { return cmp.Compare(a.Created, b.Created) })

@@ -143,11 +143,13 @@ func (s *Service) useOldest(ctx context.Context, spec CreateSpec, found []volume
 func (s *Service) awaitCreated(ctx context.Context, spec CreateSpec, v volume.Volume) (volume.Volume, error) {
 	id := v.ID
 	if v.Status.Meaning().Create == volume.Wait {
-		exists := false
+		written, exists := volume.JustWritten(), false
 		var err error
 		v, err = s.volumes.Await(ctx, id, "become available", func(v volume.Volume, ok bool) (bool, error) {
-			exists = ok
-			return !ok || v.Status.Meaning().Create != volume.Wait, nil
+			if exists = ok; !ok {
+				return written.Shows(), nil
+			}
+			return v.Status.Meaning().Create != volume.Wait, nil
 		})
 		if err != nil {
 			return volume.Volume{}, volume.AfterWrite(err)
@@ -178,9 +180,13 @@ func disappeared(id volume.ID) error {
 
 // deleteFailed returns why Cinder could not create v, after it has deleted v where this driver created it.
 func (s *Service) deleteFailed(ctx context.Context, spec CreateSpec, v volume.Volume) error {
-	reason, unread := s.volumes.ReadFailureReason(ctx, v.ID)
-	if backup := spec.backupOf(v); reason == "" && backup != "" {
-		reason, unread = s.volumes.ReadFailureReason(ctx, volume.ID(backup)) // Cinder records the failure of a restore with the backup
+	about := v.ID
+	if backup := spec.backupOf(v); backup != "" {
+		about = volume.ID(backup) // Cinder records the failure of a restore with the backup
+	}
+	reason, unread := s.volumes.AwaitFailureReason(ctx, about)
+	if reason == "" && unread == nil && about != v.ID {
+		reason, unread = s.volumes.ReadFailureReason(ctx, v.ID)
 	}
 	reason = strings.TrimSuffix(reason, ".")
 	if !s.mayDelete(v) {
@@ -197,12 +203,14 @@ func (s *Service) deleteFailed(ctx context.Context, spec CreateSpec, v volume.Vo
 }
 
 // failureKind reads the message in which Cinder says why it gave up on a volume (message_field.py of Cinder). A zone without room (detail 003)
-// is NotInZone if another zone may have room, else Exhausted. A full quota (006) is Exhausted. The rest is Failed, also where a backend failed
-// (012) and the scheduler then found no other backend.
+// is NotInZone if another zone may have room, else Exhausted. So is a reason that a policy hides. A full quota (006) is Exhausted. The rest is Failed,
+// also where a backend failed (012) and the scheduler then found no other backend.
 func failureKind(reason string, otherZone bool) volume.Kind {
 	switch {
 	case strings.Contains(reason, "Driver failed"):
 		return volume.Failed
+	case strings.Contains(reason, volume.ReasonHidden) && otherZone:
+		return volume.NotInZone
 	case strings.Contains(reason, "Not enough quota resource"):
 		return volume.Exhausted
 	case strings.Contains(reason, "Could not find any available weighted backend") && otherZone:

@@ -61,9 +61,9 @@ func (s *Service) readExpandable(ctx context.Context, lock *inflight.Work, id vo
 }
 
 // awaitSize waits until Cinder shows the new size. Cinder sets the status extending before it answers. So a volume that has another status
-// and is too small was not expanded.
+// and is too small was not expanded, once reads show that.
 func (s *Service) awaitSize(ctx context.Context, id volume.ID, size volume.Size) (volume.Volume, error) {
-	v, err := s.volumes.AwaitSettled(ctx, id, "be expanded", observe.ForExtend)
+	v, err := s.volumes.AwaitEffect(ctx, id, "be expanded", observe.ForExtend, func(v volume.Volume) bool { return v.Size >= size })
 	if err != nil || v.Size >= size && v.Status.Meaning().Extend == volume.Proceed {
 		return v, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/driver/inflight"
@@ -210,7 +211,11 @@ func (s *Service) explainRetypeRefusal(ctx context.Context, before volume.Volume
 	if !volume.Is(refusal, volume.Conflict) || volume.MayHaveWritten(refusal) {
 		return refusal
 	}
-	switch v, err := s.cloud.Volume(ctx, before.ID); {
+	v, err := s.cloud.Volume(ctx, before.ID)
+	if err == nil && v.Type == before.Type && v.Status == before.Status { // Cinder may know more than a database server that lags
+		v, err = s.rereadAfterLag(ctx, before.ID)
+	}
+	switch {
 	case err != nil:
 		return refusal
 	case v.Type == target.Name:
@@ -221,10 +226,20 @@ func (s *Service) explainRetypeRefusal(ctx context.Context, before volume.Volume
 	return refusal
 }
 
+// rereadAfterLag reads a volume again once reads show what Cinder knows now.
+func (s *Service) rereadAfterLag(ctx context.Context, id volume.ID) (volume.Volume, error) {
+	select {
+	case <-time.After(volume.Lag):
+	case <-ctx.Done():
+		return volume.Volume{}, volume.Interrupted(ctx, "volume %s", id)
+	}
+	return s.cloud.Volume(ctx, id)
+}
+
 // awaitType waits until a retype has ended. Cinder sets the status retyping before it answers 202. Where it gives up, it restores the old
-// status, mostly without a message: only the type shows the outcome.
+// status, mostly without a message: only the type shows the outcome, once reads show that.
 func (s *Service) awaitType(ctx context.Context, before volume.Volume, target volume.Type, migrate bool) error {
-	v, err := s.volumes.AwaitSettled(ctx, before.ID, "become of type "+target.Name, observe.ForExtend)
+	v, err := s.volumes.AwaitEffect(ctx, before.ID, "become of type "+target.Name, observe.ForExtend, func(v volume.Volume) bool { return v.Type == target.Name })
 	switch {
 	case err != nil:
 		return volume.AfterWrite(err)

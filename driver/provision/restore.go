@@ -112,11 +112,13 @@ func (s *Service) explainRestoreRefusal(ctx context.Context, spec CreateSpec, re
 // awaitRestored waits until Cinder has restored the backup, or could not. Cinder sets the status restoring-backup before it answers, but a
 // database server that lags may still show the volume as available.
 func (s *Service) awaitRestored(ctx context.Context, spec CreateSpec, id volume.ID) (volume.Volume, error) {
-	exists := false
+	written, exists := volume.JustWritten(), false
 	v, err := s.volumes.Await(ctx, id, "get the data of backup "+string(spec.Snapshot), func(v volume.Volume, ok bool) (bool, error) {
-		exists = ok
+		if exists = ok; !ok {
+			return written.Shows(), nil
+		}
 		step := v.Status.Meaning().Create
-		return !ok || step != volume.Wait && (step != volume.Proceed || spec.restoredFrom(v)), nil
+		return step != volume.Wait && (step != volume.Proceed || spec.restoredFrom(v)), nil
 	})
 	if err != nil {
 		return volume.Volume{}, volume.AfterWrite(err)

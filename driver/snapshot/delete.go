@@ -66,16 +66,17 @@ func (s *Service) explainRefusal(ctx context.Context, id volume.SnapshotID, refu
 // awaitSnapshotDeleted waits until Cinder answers 404 for a snapshot that is being deleted. A backend that still needs the snapshot, for
 // volumes created from it, makes it available again: Conflict. Failed where the deletion ends in an error.
 func (s *Service) awaitSnapshotDeleted(ctx context.Context, id volume.SnapshotID) error {
+	written := volume.JustWritten()
 	p, err := s.awaitSnapshot(ctx, id, "be deleted", func(p volume.Snapshot, ok bool) (bool, error) {
-		return !ok || p.Status == volume.Available || p.Status == "error_deleting", nil
+		return !ok || p.Status == volume.Available && written.Shows() || p.Status == "error_deleting", nil
 	})
 	switch {
 	case err != nil:
 		return err
 	case p.Status == volume.Available:
-		return volume.Errorf(volume.Conflict, "the backend kept snapshot %s%s; most likely volumes created from the snapshot still need it", id, s.message(ctx, id)).Op("delete")
+		return volume.Errorf(volume.Conflict, "the backend kept snapshot %s%s; most likely volumes created from the snapshot still need it", id, s.awaitMessage(ctx, id)).Op("delete")
 	case p.Status == "error_deleting":
-		return volume.Errorf(volume.Failed, "Cinder could not delete snapshot %s%s; it stays in status error_deleting until an administrator resets the status", id, s.message(ctx, id)).Op("delete")
+		return volume.Errorf(volume.Failed, "Cinder could not delete snapshot %s%s; it stays in status error_deleting until an administrator resets the status", id, s.awaitMessage(ctx, id)).Op("delete")
 	}
 	return nil
 }

@@ -117,10 +117,11 @@ func inZone(b volume.Snapshot) string {
 
 // awaitBackupDeleted waits until Cinder answers 404 for a backup that is being deleted. Failed where the deletion ends otherwise.
 func (s *Service) awaitBackupDeleted(ctx context.Context, id volume.SnapshotID) error {
-	gone := false
+	written, gone := volume.JustWritten(), false
 	b, err := s.awaitBackup(ctx, id, "be deleted", func(b volume.Snapshot, ok bool) (bool, error) {
 		gone = !ok
-		return gone || b.Status.SnapshotMeaning().Delete != volume.BeingDeleted, nil
+		step := b.Status.SnapshotMeaning().Delete
+		return gone || step == volume.Refuse || step != volume.BeingDeleted && written.Shows(), nil
 	})
 	if err != nil || gone {
 		return err

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/cinder-csi/cinder-csi/driver/idempotent"
+	"github.com/cinder-csi/cinder-csi/driver/observe"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
@@ -76,9 +77,10 @@ func (k kind) findOrCreate(ctx context.Context, name string, create func() (volu
 // awaitCreated waits until Cinder has created an object, or could not. Only then it reads the objects of that name, since another replica
 // may have created one too (idempotent/duplicate.go).
 func (k kind) awaitCreated(ctx context.Context, id volume.SnapshotID, name string) ([]volume.Snapshot, error) {
+	written := volume.JustWritten()
 	_, err := k.await(ctx, id, "become available", func(p volume.Snapshot, ok bool) (bool, error) {
 		step := p.Status.SnapshotMeaning().Create
-		return !ok || p.Ready() || step == volume.Refuse || step == volume.BeingDeleted, nil
+		return !ok && written.Shows() || p.Ready() || step == volume.Refuse || step == volume.BeingDeleted, nil
 	})
 	if err != nil {
 		return nil, volume.AfterWrite(err)
@@ -139,7 +141,13 @@ func (s *Service) failureReason(ctx context.Context, p volume.Snapshot) string {
 		reason, _, _ := strings.Cut(p.Reason, " Traceback (") // Cinder 21 adds one after a line end, cut off after 255 characters
 		return ": " + strings.TrimSuffix(reason, ".")
 	}
-	return strings.TrimSuffix(s.message(ctx, p.ID), ".")
+	return strings.TrimSuffix(s.awaitMessage(ctx, p.ID), ".")
+}
+
+// awaitMessage is message for a snapshot that has just failed.
+func (s *Service) awaitMessage(ctx context.Context, id volume.SnapshotID) string {
+	text, _ := observe.AwaitReason(ctx, func() (string, error) { return s.message(ctx, id), nil })
+	return text
 }
 
 // message is what Cinder reports about a failed snapshot, as the end of a clause. It is empty where the driver can read no message.

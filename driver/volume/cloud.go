@@ -28,6 +28,9 @@ type SharedReads interface {
 	ServerAttachments(ctx context.Context, server ServerID) ([]Attachment, error)
 }
 
+// ReasonHidden begins the text of Failure and SnapshotFailure where a policy hides the messages of Cinder.
+const ReasonHidden = "Cinder does not show the reason"
+
 // VolumeCloud is the part of Cloud about volumes.
 type VolumeCloud interface {
 	// CreateVolume requests a volume and returns it as Cinder accepted it, usually in status creating. POST /v3/volumes.
@@ -49,7 +52,7 @@ type VolumeCloud interface {
 	// DeleteVolume requests the delete of a volume, without its snapshots. DELETE /v3/volumes/{id}.
 	DeleteVolume(ctx context.Context, id ID) error
 	// Failure reads the user message in which Cinder says why it gave up on a volume; empty where there is none.
-	// GET /v3/messages?resource_uuid=… (3.5).
+	// It begins with ReasonHidden if a policy hides the messages. GET /v3/messages?resource_uuid=… (3.5).
 	Failure(ctx context.Context, id ID) (string, error)
 }
 

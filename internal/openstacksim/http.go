@@ -142,7 +142,16 @@ func (s *Sim) answer(c *call) reply {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.applyDue()
-	return s.route(c).encoded()
+	if c.Method != http.MethodGet {
+		s.remember()
+	}
+	live := s.records
+	s.records = s.shown(c)
+	r := s.route(c).encoded()
+	if c.Method == http.MethodGet {
+		s.records = live
+	}
+	return r
 }
 
 // encoded writes the JSON of the body now, while s.mu protects the objects in it.

@@ -95,6 +95,7 @@ func (s *Sim) applyDue() {
 	for len(s.events) > 0 && !s.events[0].at.After(time.Now()) {
 		e := s.events[0]
 		s.events = s.events[1:]
+		s.remember()
 		e.do()
 	}
 }

@@ -61,7 +61,7 @@ func (m *message) view(c *call) obj {
 func (s *Sim) ownMessages(c *call) []*message {
 	own := []*message{}
 	for _, m := range s.messages {
-		if m.project == c.token.project.ID && time.Since(m.created) < messageLife {
+		if m.project == c.token.project.ID && time.Since(m.created) < messageLife && time.Since(m.created) >= s.messageLag {
 			own = append(own, m)
 		}
 	}

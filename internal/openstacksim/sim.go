@@ -40,12 +40,11 @@ type Sim struct {
 	volumeZones []zone
 	serverZones []zone
 	quota       map[string]map[string]int // by project id
-	volumes     map[string]*volume
-	snapshots   map[string]*snapshot
-	backups     map[string]*backup
-	writes      map[string][]written // by volume
-	messages    []*message
-	servers     map[string]*server
+	records
+	writes map[string][]written // by volume
+
+	lag, messageLag time.Duration
+	pasts           []past // oldest first
 
 	backupsDisabled, backendsFrozen bool
 
@@ -62,7 +61,8 @@ func New(c Config) *Sim {
 	s := &Sim{
 		config: c, source: rand.NewChaCha8(seed), latency: maps.Clone(c.Latency), defaultType: c.DefaultVolumeType, data: noDataPlane{},
 		tokens: map[string]*token{}, quota: map[string]map[string]int{},
-		volumes: map[string]*volume{}, snapshots: map[string]*snapshot{}, backups: map[string]*backup{}, writes: map[string][]written{}, servers: map[string]*server{},
+		records: records{volumes: map[string]*volume{}, snapshots: map[string]*snapshot{}, backups: map[string]*backup{}, servers: map[string]*server{}},
+		writes:  map[string][]written{},
 	}
 	if s.latency == nil {
 		s.latency = map[Operation]time.Duration{}
