@@ -125,7 +125,9 @@ func TestALoginThatIsNotForTheKnownCloudIsRefused(t *testing.T) {
 	}{
 		"another project": {conf: func(*openstacksim.Sim) []byte { return otherProject() }, text: "the login is for project "},
 		"another region": {
-			conf:    func(sim *openstacksim.Sim) []byte { return withKey(confOf(another(sim, "next")), "region", "RegionTwo") },
+			conf: func(sim *openstacksim.Sim) []byte {
+				return withKey(confOf(another(sim, "next")), "region", "RegionTwo")
+			},
 			catalog: inRegion("RegionTwo"), text: "the login is for region RegionTwo, but the driver has worked in region RegionOne",
 		},
 		"another region, which no file names": {catalog: inRegion("RegionTwo"), text: "the login is for region RegionTwo"},
