@@ -106,6 +106,11 @@ func (c *cloudChecks) checkServices(ctx context.Context, name string, live *clou
 	for _, service := range []string{cinder, nova} {
 		ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 		err := its.PingService(ctx, service)
+		if errors.Is(err, cloud.ErrUnreachable) {
+			if next, moved := its.Relocated(ctx); moved {
+				its, err = next, next.PingService(ctx, service)
+			}
+		}
 		cancel()
 		c.metrics.Unavailable(name, service, cloud.FailureOf(err), cloud.Failures)
 		if c.changed(c.services, name+" "+service, err) {

@@ -44,7 +44,7 @@ var sources = map[string]struct {
 		options: config.Settings{IgnoreZone: true, AttachLimit: 25},
 		login: cloud.Settings{
 			AuthURL: "https://keystone.example.com:5000/v3", Username: "kube", Password: "pa;ss#word", Region: "RegionOne", DomainID: "default",
-			ProjectID: "11111111111111111111111111111111", ProjectName: "kube", CACertFile: "/etc/kubernetes/cinder-cacert.pem",
+			ProjectID: "11111111111111111111111111111111", ExpectedProject: "11111111111111111111111111111111", ProjectName: "kube", CACertFile: "/etc/kubernetes/cinder-cacert.pem",
 		},
 	},
 	"magnum": {
@@ -63,7 +63,7 @@ var sources = map[string]struct {
 	},
 	"capo": {
 		login: cloud.Settings{
-			AuthURL: "https://keystone.example.com/v3", Username: "capo", Password: "capo-password", ProjectID: "77777777777777777777777777777777",
+			AuthURL: "https://keystone.example.com/v3", Username: "capo", Password: "capo-password", ProjectID: "77777777777777777777777777777777", ExpectedProject: "77777777777777777777777777777777",
 			ProjectName: "capo", DomainName: "Default", DomainID: "default", Region: "RegionOne",
 		},
 	},

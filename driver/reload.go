@@ -101,7 +101,9 @@ func (c *configuration) cloud(name string, options cloud.Options) (*cloud.Live, 
 			c.note(settings.CANote)
 		}
 		return settings, err
-	}, cloud.LiveOptions{Options: options, Refused: c.reload})
+	}, cloud.LiveOptions{Options: options, Refused: c.reload, Services: []string{cinder, nova}, Moved: func(service, address string) {
+		c.log.Warn("a service of the cloud has moved; the driver uses its new address from the catalog", "cloud", name, "service", service, "address", address)
+	}})
 	if err == nil {
 		c.clouds = append(c.clouds, live)
 	}
@@ -211,18 +213,31 @@ func (c *configuration) reload(ctx context.Context) {
 	}
 }
 
-// apply reads cloud.conf, logs in again where the login has changed, and lists the changes.
+// apply reads cloud.conf, logs in again where the login has changed, and lists the changes. It changes all or nothing: the options of a file belong to
+// its logins.
 func (c *configuration) apply(ctx context.Context) (changed []string, err error) {
 	_, options, complaints, err := c.read()
 	if err != nil {
 		return nil, err
 	}
+	var logins []*cloud.Change
 	for i, live := range c.clouds {
-		its, failed := live.Reload(ctx)
+		login, failed := live.Prepare(ctx)
 		err = errors.Join(err, failed)
-		if its {
+		if login != nil {
+			logins = append(logins, login)
 			changed = append(changed, strings.TrimSpace(config.Global+" "+c.cfg.CloudNames[i]))
 		}
+	}
+	for _, login := range logins {
+		if err != nil {
+			login.Drop()
+		} else {
+			login.Commit()
+		}
+	}
+	if err != nil {
+		return nil, err
 	}
 	if old := c.options.Swap(&options); !old.Equal(options) {
 		changed = append(changed, "options")
@@ -231,5 +246,5 @@ func (c *configuration) apply(ctx context.Context) (changed []string, err error)
 		}
 	}
 	c.complain(complaints)
-	return changed, err
+	return changed, nil
 }

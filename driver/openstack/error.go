@@ -126,8 +126,6 @@ func connectError(ctx context.Context, r request, err error) *volume.Error {
 	switch {
 	case errors.Is(err, cloud.ErrUnauthorised):
 		kind = volume.Unauthenticated
-	case errors.Is(err, cloud.ErrNoService):
-		kind = volume.Unimplemented
 	}
 	return volume.Errorf(kind, "%s: %w", r.object, err).Op(r.verb)
 }

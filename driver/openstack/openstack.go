@@ -10,6 +10,7 @@ package openstack
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -111,12 +112,25 @@ func (c *Cloud) do(ctx context.Context, r request) error {
 		return connectError(ctx, r, err)
 	}
 	err = c.send(ctx, now, r)
+	if mayHaveMoved(err) && !volume.MayHaveWritten(err) {
+		if next, moved := now.Relocated(ctx); moved {
+			return c.send(ctx, next, r)
+		}
+	}
 	if volume.Is(err, volume.Unauthenticated) { // the cloud did nothing; somebody may just have replaced the credentials
 		if next, replaced := now.Successor(ctx); replaced {
 			return c.send(ctx, next, r)
 		}
 	}
 	return err
+}
+
+// mayHaveMoved reports whether a failure may mean that the service has another address now: it did not answer, or a proxy answered in its place.
+func mayHaveMoved(err error) bool {
+	var failure *volume.Error
+	var status httpStatus
+	return volume.Is(err, volume.Unavailable) && errors.As(err, &failure) && failure.RequestID == "" && !errors.As(err, new(transport.ThrottledError)) &&
+		(!errors.As(err, &status) || status == http.StatusBadGateway || status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout)
 }
 
 // send sends a request with the token of one login.

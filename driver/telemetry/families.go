@@ -63,7 +63,7 @@ var (
 	cloudUnavailable = define("cinder_csi_openstack_unavailable", Gauge,
 		"1 for each service of the cloud that the driver could not use at the latest check, and why; else 0. The driver checks once a minute. "+
 			"service is identity (Keystone), block-storage (Cinder) or compute (Nova). reason is no_connection, tls, credentials, server_error "+
-			"(HTTP 5xx, or 429 at the login) or configuration.", "cloud", "service", "reason")
+			"(HTTP 5xx, or 429 at the login), configuration or other_cloud.", "cloud", "service", "reason")
 	credentialExpires = define("cinder_csi_openstack_credential_expires_timestamp_seconds", Gauge,
 		"When the application credential, or the password of the user, expires, as a Unix time. No value: it never expires, or Keystone does not show it. "+
 			"The driver asks every ten minutes.", "cloud")

@@ -15,7 +15,7 @@ import (
 )
 
 // Failures are what FailureOf returns: why a cloud cannot be used, in one word.
-var Failures = []string{FailureConnection, FailureTLS, FailureCredentials, FailureServer, FailureConfiguration}
+var Failures = []string{FailureConnection, FailureTLS, FailureCredentials, FailureServer, FailureConfiguration, FailureOtherCloud}
 
 // The values of Failures.
 const (
@@ -23,6 +23,7 @@ const (
 	FailureTLS           = "tls"           // the certificate is not trusted, has expired, or names another host
 	FailureCredentials   = "credentials"   // Keystone refuses them: HTTP 401 or 403
 	FailureServer        = "server_error"  // HTTP 5xx or 429
+	FailureOtherCloud    = "other_cloud"   // the login is for another project or region than before
 	FailureConfiguration = "configuration" // what answers is no such service, or a file or the catalog lacks something
 )
 
@@ -42,6 +43,8 @@ func FailureOf(err error) string {
 		return ""
 	case errors.Is(err, ErrUnauthorised):
 		return FailureCredentials
+	case errors.Is(err, ErrOtherCloud):
+		return FailureOtherCloud
 	case isTLS(err):
 		return FailureTLS
 	case errors.Is(err, errServer):

@@ -36,9 +36,11 @@ type Cloud struct {
 	transport http.RoundTripper
 	observed  http.RoundTripper // transport with metrics
 	projectID string
-	catalog   []entry
-	endpoints *endpoints
-	successor func(ctx context.Context, c *Cloud) (*Cloud, bool) // nil if the settings never change
+	catalog   []entry // of the interface and region in use
+	// everywhere has the endpoints of the interface in all regions.
+	everywhere []entry
+	endpoints  *endpoints
+	live       *Live // nil if the settings never change
 }
 
 // entry is one catalog endpoint of the configured interface and region.
@@ -97,7 +99,33 @@ func Connect(ctx context.Context, s Settings, o Options) (*Cloud, error) {
 		return nil, err
 	}
 	c.endpoints = newEndpoints(c)
+	if renew := provider.ReauthFunc; renew != nil {
+		provider.ReauthFunc = func(ctx context.Context) error {
+			if err := renew(ctx); err != nil {
+				return err
+			}
+			return c.renewed()
+		}
+	}
 	return c, nil
+}
+
+// renewed checks a renewed token as a login: it must be for the same project. It keeps the catalog of the token, which may name a new address.
+func (c *Cloud) renewed() error {
+	next := &Cloud{settings: c.settings, provider: c.provider, transport: c.transport, observed: c.observed, live: c.live}
+	err := next.readToken()
+	if err == nil && next.projectID != c.projectID {
+		err = errorf(ErrOtherCloud, "cloud %s: the renewed token is for project %s instead of %s", c.settings.Name, next.projectID, c.projectID)
+	}
+	if err != nil {
+		_ = c.provider.SetTokenAndAuthResult(nil) // the next request renews it again
+		return err
+	}
+	if c.live != nil {
+		next.endpoints = newEndpoints(next)
+		c.live.renewed(next)
+	}
+	return nil
 }
 
 // readToken reads the project and the catalog from the token response.
@@ -134,10 +162,16 @@ func (c *Cloud) chooseEndpoints(catalog *tokens.ServiceCatalog) error {
 			if !slices.Contains(regions, region) && region != "" {
 				regions = append(regions, region)
 			}
-			if e.Interface != wanted || c.settings.Region != "" && c.settings.Region != e.Region && c.settings.Region != e.RegionID {
+			if e.Interface != wanted {
 				continue
 			}
-			c.catalog = append(c.catalog, entry{CatalogEntry{Type: Clean(service.Type), URL: Clean(e.URL)}, region})
+			its := entry{CatalogEntry{Type: Clean(service.Type), URL: Clean(e.URL)}, region}
+			c.everywhere = append(c.everywhere, its)
+			if c.settings.Region != "" && c.settings.Region != e.Region && c.settings.Region != e.RegionID {
+				continue
+			}
+			its.region = cmp.Or(c.settings.Region, region)
+			c.catalog = append(c.catalog, its)
 		}
 	}
 	if c.settings.Region != "" && len(c.catalog) == 0 && !slices.Contains(regions, c.settings.Region) {

@@ -34,6 +34,7 @@ func FromConf(f *cloudconf.File, name string, env func(string) string) (Settings
 	}
 	s := confSettings(section)
 	s.Name = cmp.Or(name, "of cloud.conf")
+	s.ExpectedProject = s.ProjectID
 	useClouds, err := section.Bool("use-clouds")
 	if err != nil {
 		return Settings{}, errorf(ErrBadFile, "cloud.conf: %w", err)
@@ -100,7 +101,7 @@ func (s Settings) over(base Settings, baseLogsIn bool) Settings {
 	if !s.hasCredentials() || baseLogsIn && base.hasCredentials() {
 		merged = base
 	}
-	merged.Name = s.Name
+	merged.Name, merged.ExpectedProject = s.Name, s.ExpectedProject
 	merged.AuthURL = cmp.Or(s.AuthURL, base.AuthURL)
 	merged.Region = cmp.Or(s.Region, base.Region)
 	merged.Interface = cmp.Or(s.Interface, base.Interface)

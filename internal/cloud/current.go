@@ -26,8 +26,17 @@ func Lazy(s Settings, o Options) Current {
 // Successor returns the cloud that replaces this one after Keystone refused its credentials. It reads the settings again and logs
 // in if they changed. False means that there is no such cloud, and the refusal stands.
 func (c *Cloud) Successor(ctx context.Context) (*Cloud, bool) {
-	if c.successor == nil {
+	if c.live == nil {
 		return nil, false
 	}
-	return c.successor(ctx, c)
+	return c.live.after(ctx, c)
+}
+
+// Relocated returns the cloud that replaces this one after a service did not answer: the catalog may name another address for it now. It asks
+// Keystone from time to time only. False means that no service has moved.
+func (c *Cloud) Relocated(ctx context.Context) (*Cloud, bool) {
+	if c.live == nil {
+		return nil, false
+	}
+	return c.live.relocate(ctx, c)
 }

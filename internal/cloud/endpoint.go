@@ -114,7 +114,11 @@ func (c *Cloud) locate(ctx context.Context, serviceType string) (string, error) 
 			return u, nil
 		}
 	}
-	return "", errorf(ErrNoService, "the catalog of cloud %s has no %s service for interface %s in region %q", c.settings.Name, serviceType,
+	return "", c.noService(serviceType)
+}
+
+func (c *Cloud) noService(serviceType string) error {
+	return errorf(ErrNoService, "the catalog of cloud %s has no %s service for interface %s in region %q", c.settings.Name, serviceType,
 		cmp.Or(c.settings.Interface, "public"), c.settings.Region)
 }
 

@@ -14,6 +14,7 @@ var (
 	ErrUnreachable   = errors.New("cloud unreachable")          // no reply, or one that asks for a retry
 	ErrUnauthorised  = errors.New("credentials refused")        // Keystone does not accept the credentials
 	ErrNoService     = errors.New("service not in the catalog") // the catalog lacks it for this region and interface
+	ErrOtherCloud    = errors.New("not the same cloud")         // another project or region than before, or than expected
 )
 
 // Error is one of the package's errors with a sentence for the user.

@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// Live is a cloud whose settings may change while it is in use: credentials, certificate authorities, region. A *Cloud that a
-// caller already has stays as it is. Current returns the latest one whose login succeeded.
+// Live is a cloud whose settings may change while it is in use: credentials, certificate authorities, addresses of services. It stays the cloud
+// of the first login: the same project in the same region (place.go). A *Cloud that a caller already has stays as it is. Current returns the
+// latest one whose login succeeded.
 type Live struct {
 	read    func() (Settings, error)
 	options LiveOptions
@@ -19,8 +20,10 @@ type Live struct {
 	// caller can stop when its own context ends.
 	busy   chan struct{}
 	wanted reading
-	failed error // of the last login, while there is no cloud
+	known  *place // of the first login
+	failed error  // of the last login, while there is no cloud
 	since  time.Time
+	looked time.Time // when Keystone was last asked for the addresses of services
 }
 
 // LiveOptions are Options and one more.
@@ -29,6 +32,10 @@ type LiveOptions struct {
 	// Refused runs when the cloud refuses credentials that it accepted before, and before the request of the caller fails. It
 	// should reload the settings. If it is nil, Live reloads its own.
 	Refused func(ctx context.Context)
+	// Services are the service types that a login must have; one without them is refused.
+	Services []string
+	// Moved runs after the catalog has named another address for one of them.
+	Moved func(service, address string)
 }
 
 // reading is everything that decides how to log in: the settings and the content of the files that they name.
@@ -84,50 +91,186 @@ func (l *Live) Current(ctx context.Context) (*Cloud, error) {
 	return l.login(ctx, l.wanted)
 }
 
-// Reload reads the settings again. If they changed, it logs in with them. The new login replaces the one in use only if it
-// succeeds: a broken file or a refused credential leaves the cloud as it is. Before the first login there is nothing to keep, so
-// the next caller logs in with the new settings. Errors: those of read and Connect.
+// Reload reads the settings again. If they changed, it logs in with them. Errors: those of Prepare.
 func (l *Live) Reload(ctx context.Context) (changed bool, err error) {
-	if err := l.lock(ctx); err != nil {
+	change, err := l.Prepare(ctx)
+	if change == nil {
 		return false, err
 	}
-	defer l.unlock()
-	settings, err := l.read()
-	if err != nil {
-		return false, err
-	}
-	now, err := withFiles(settings)
-	if err != nil {
-		return false, err
-	}
-	if reflect.DeepEqual(now, l.wanted) {
-		return false, nil
-	}
-	old := l.cloud.Load()
-	if old == nil {
-		l.wanted, l.failed = now, nil
-		return true, nil
-	}
-	if _, err := l.login(ctx, now); err != nil {
-		return false, err
-	}
-	l.wanted = now
-	old.Close() // requests in flight continue; only idle connections close
+	change.Commit()
 	return true, nil
 }
 
-// login logs in and stores the result for all callers. The caller holds the lock.
+// Change is a change of settings whose login has succeeded. No other login of its cloud begins before one of its methods is called.
+type Change struct {
+	live *Live
+	with reading
+	next *Cloud // nil before the first login
+}
+
+// Prepare reads the settings again. If they changed, it logs in with them, and the caller decides whether the new login replaces the one in use.
+// A broken file, a refused credential or another cloud leaves everything as it is. Before the first login there is nothing to keep, so the next
+// caller logs in with the new settings. Nil where nothing has changed. Errors: those of read and Connect, ErrNoService, ErrOtherCloud.
+func (l *Live) Prepare(ctx context.Context) (*Change, error) {
+	if err := l.lock(ctx); err != nil {
+		return nil, err
+	}
+	change, err := l.prepare(ctx)
+	if change == nil {
+		l.unlock()
+	}
+	return change, err
+}
+
+func (l *Live) prepare(ctx context.Context) (*Change, error) {
+	settings, err := l.read()
+	if err != nil {
+		return nil, err
+	}
+	now, err := withFiles(settings)
+	if err != nil || reflect.DeepEqual(now, l.wanted) {
+		return nil, err
+	}
+	if l.cloud.Load() == nil {
+		return &Change{live: l, with: now}, nil
+	}
+	next, _, err := l.connect(ctx, now)
+	for i := 0; err == nil && i < len(l.options.Services); i++ { // the login in use works, so the new one has to prove that it does
+		_, err = next.endpoints.of(ctx, l.options.Services[i])
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &Change{l, now, next}, nil
+}
+
+// Commit replaces the login in use. Requests in flight continue.
+func (c *Change) Commit() {
+	l := c.live
+	defer l.unlock()
+	l.wanted, l.failed = c.with, nil
+	if c.next != nil {
+		l.replace(c.next)
+	}
+}
+
+// Drop keeps the login in use.
+func (c *Change) Drop() {
+	defer c.live.unlock()
+	if c.next != nil {
+		c.next.Close()
+	}
+}
+
+// replace stores the latest login. The caller holds the lock.
+func (l *Live) replace(next *Cloud) {
+	if old := l.cloud.Swap(next); old != nil {
+		old.Close() // only idle connections close
+	}
+}
+
+// login logs in for the first time and stores the result for all callers. The caller holds the lock.
 func (l *Live) login(ctx context.Context, with reading) (*Cloud, error) {
-	c, err := Connect(ctx, with.settings, l.options.Options)
+	c, at, err := l.connect(ctx, with)
 	switch {
 	case err == nil:
-		c.successor = l.after
-		l.failed = nil
+		l.failed, l.known = nil, &at
 		l.cloud.Store(c)
 	case ctx.Err() == nil: // a caller that gave up says nothing about the cloud
 		l.failed, l.since = err, time.Now()
 	}
 	return c, err
+}
+
+// connect logs in, and refuses a login that is not for the known cloud, or lacks a service. The caller holds the lock.
+func (l *Live) connect(ctx context.Context, with reading) (*Cloud, place, error) {
+	c, err := Connect(ctx, with.settings, l.options.Options)
+	if err != nil {
+		return nil, place{}, err
+	}
+	at, err := c.place(l.options.Services)
+	if err == nil && l.known != nil {
+		err = at.check(*l.known, with.settings.Name)
+	}
+	if err != nil {
+		c.Close()
+		return nil, place{}, err
+	}
+	c.live = l
+	return c, at, nil
+}
+
+// relocatePause is the shortest time between two questions for the addresses of services. In an outage each costs Keystone one login.
+const relocatePause = 30 * time.Second
+
+// relocateTimeout limits such a question: the caller has a request to end.
+const relocateTimeout = 10 * time.Second
+
+// relocate asks Keystone for the addresses of the services, unless it was asked a short time ago or another caller logs in. It returns the cloud
+// that replaces the failed one, if the addresses differ.
+func (l *Live) relocate(ctx context.Context, failed *Cloud) (*Cloud, bool) {
+	select {
+	case l.busy <- struct{}{}:
+		defer l.unlock()
+	default:
+		return nil, false
+	}
+	now := l.cloud.Load()
+	if now != failed {
+		return now, !l.sameEndpoints(now, failed)
+	}
+	if time.Since(l.looked) < relocatePause {
+		return nil, false
+	}
+	l.looked = time.Now()
+	ctx, cancel := context.WithTimeout(ctx, relocateTimeout)
+	defer cancel()
+	next, _, err := l.connect(ctx, l.wanted)
+	if err != nil {
+		return nil, false // the caller has the error of the service
+	}
+	if l.sameEndpoints(next, failed) {
+		next.Close()
+		return nil, false
+	}
+	l.replace(next)
+	l.reportMoves(failed, next)
+	return next, true
+}
+
+// renewed takes the catalog of a renewed token, if a service has another address there. A catalog that lacks a service, or is of another region,
+// changes nothing. A reload that is in progress comes first.
+func (l *Live) renewed(next *Cloud) {
+	old := l.cloud.Load()
+	if old == nil || old.provider != next.provider || l.sameEndpoints(old, next) {
+		return
+	}
+	at, err := next.place(l.options.Services)
+	if err != nil || l.known == nil || at.check(*l.known, next.settings.Name) != nil {
+		return
+	}
+	if l.cloud.CompareAndSwap(old, next) {
+		l.reportMoves(old, next)
+	}
+}
+
+func (l *Live) sameEndpoints(a, b *Cloud) bool {
+	for _, service := range l.options.Services {
+		before, _, _ := a.catalogEndpoint(service)
+		if now, _, _ := b.catalogEndpoint(service); now != before {
+			return false
+		}
+	}
+	return true
+}
+
+func (l *Live) reportMoves(old, next *Cloud) {
+	for _, service := range l.options.Services {
+		before, _, _ := old.catalogEndpoint(service)
+		if now, _, _ := next.catalogEndpoint(service); now != before && l.options.Moved != nil {
+			l.options.Moved(service, withoutPassword(now))
+		}
+	}
 }
 
 // after returns the cloud that replaces one whose credentials were refused, if the configuration changed meanwhile.

@@ -54,6 +54,9 @@ type Settings struct {
 	ApplicationCredentialID, ApplicationCredentialName string
 	ApplicationCredentialSecret                        Secret
 
+	// ExpectedProject is the project that the login must be for; empty means any. A credential may have another scope than cloud.conf names.
+	ExpectedProject string
+
 	Token   Secret // cannot be renewed: requests fail after it expires
 	TrustID string
 

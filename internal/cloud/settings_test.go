@@ -275,7 +275,7 @@ tenant-id = p
 		"trust": {Name: "trust", AuthURL: "http://k/v3", TrustID: "T", UserID: "bob", Password: "bp"},
 		"a":     {Name: "a", AuthURL: "http://a/v3", ApplicationCredentialID: "ia", ApplicationCredentialSecret: "sa", Region: "A"},
 		"b":     {Name: "b", AuthURL: "http://mine/v3", ApplicationCredentialID: "ib", ApplicationCredentialSecret: "sb", Region: "Mine"},
-		"half":  {Name: "half", AuthURL: "http://a/v3", UserID: "me", Password: "mine", ProjectID: "p", Region: "A"},
+		"half":  {Name: "half", AuthURL: "http://a/v3", UserID: "me", Password: "mine", ProjectID: "p", ExpectedProject: "p", Region: "A"},
 	} {
 		got, err := FromConf(f, name, env)
 		if err != nil {

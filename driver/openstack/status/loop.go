@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -13,7 +14,7 @@ func (h *hub[ID, T]) Run(ctx context.Context) error {
 	defer calls.Wait() // they end with ctx
 	defer close(h.closed)
 	l := loop[ID, T]{
-		kind: h.kind, meter: h.meter, reading: map[ID]bool{}, answers: make(chan answer[ID, T]),
+		kind: h.kind, meter: h.meter, reading: map[ID]bool{}, answers: make(chan answer[ID, T]), pageBegan: &atomic.Int64{},
 	}
 	l.start = func(call func() answer[ID, T]) {
 		began, joined := time.Now(), l.joined
@@ -58,6 +59,9 @@ type loop[ID ~string, T any] struct {
 	listingBegan  time.Time // the last one
 	listingServes uint64    // the number of waiters that had joined then
 	listingFailed time.Time // when; zero after a success
+	listingSlow   bool      // the one in flight, so its waiters read alone
+	pageBegan     *atomic.Int64
+	readTook      time.Duration // the last read of one object
 }
 
 func (l *loop[ID, T]) add(w *waiter[ID, T]) {
@@ -88,10 +92,15 @@ func (l *loop[ID, T]) dropLeft() {
 func (l *loop[ID, T]) handle(a answer[ID, T]) {
 	now := time.Now()
 	if a.listing {
-		l.cancelListing, l.listingFailed = nil, time.Time{}
+		l.cancelListing = nil
+		if !l.listingSlow { // a slow one counts as failed
+			l.listingFailed = time.Time{}
+		}
 		if a.failed {
 			l.listingFailed = now
 		}
+	} else {
+		l.readTook = now.Sub(a.began)
 	}
 	for id, r := range a.results {
 		if !a.listing {
@@ -124,7 +133,11 @@ func (l *loop[ID, T]) serve(w *waiter[ID, T], a answer[ID, T], now time.Time) bo
 	if !l.listingFailed.IsZero() { // every object costs a read of its own
 		every = min(maxInterval, 2*every)
 	}
-	// After a slow answer the hub leaves the cloud alone for as long as the answer took.
-	w.due = later(now.Add(max(leaveTime, now.Sub(a.began))), a.began.Add(every))
+	// After a slow answer the hub leaves the cloud alone for as long as the answer took. After a slow listing the waiters read alone.
+	rest := now.Sub(a.began)
+	if a.listing && l.listingSlow {
+		rest = 0
+	}
+	w.due = later(now.Add(max(leaveTime, rest)), a.began.Add(every))
 	return true
 }

@@ -16,7 +16,14 @@ const (
 	maxParallelReads = 64
 	minListInterval  = 100 * time.Millisecond // between the begins of two listings, of which only one is in flight
 	collectTime      = 30 * time.Millisecond  // a listing of everything waits so long for more waiters
-	relistAfter      = time.Minute            // after a listing that failed
+	relistAfter      = time.Minute            // after a listing that failed or was slow
+)
+
+// A page of a listing that takes longer than listPatience, and than listReads reads, is slow: then reads of single objects are the faster way. A
+// listing that fails costs its waiters one round, and one that is slow must not cost more.
+const (
+	listPatience = 2 * time.Second
+	listReads    = 4
 )
 
 // The clocks of the cloud's hosts set the times of changes, in whole seconds, and are assumed to differ by maxSkew. If one is slower, the
@@ -30,9 +37,10 @@ const (
 // poll starts the calls that are due. The returned channel fires when the next may be; it is nil while nobody waits.
 //
 // Up to fewObjects are read one by one. For more there is one listing, and a read of each that it does not contain. After a listing that
-// failed every object is read by itself; each relistAfter another listing runs beside the reads, until one succeeds.
+// failed or is slow every object is read by itself; each relistAfter another listing runs beside the reads, until one succeeds.
 func (l *loop[ID, T]) poll(ctx context.Context) <-chan time.Time {
 	now := time.Now()
+	l.giveUpListing(now)
 	due, next := l.due(now)
 	alone := due
 	if l.kind.list != nil && len(ids(l.waiters)) > fewObjects {
@@ -48,10 +56,35 @@ func (l *loop[ID, T]) poll(ctx context.Context) <-chan time.Time {
 		}
 	}
 	l.startReads(ctx, ids(alone))
+	if slow := l.listingSlowAt(); !slow.IsZero() && (next.IsZero() || slow.Before(next)) {
+		next = slow
+	}
 	if next.IsZero() {
 		return nil
 	}
 	return time.After(time.Until(next))
+}
+
+// listingSlowAt is when the listing in flight counts as slow; zero without one, or where it does already.
+func (l *loop[ID, T]) listingSlowAt() time.Time {
+	if l.cancelListing == nil || l.listingSlow {
+		return time.Time{}
+	}
+	return time.Unix(0, l.pageBegan.Load()).Add(max(listPatience, listReads*l.readTook))
+}
+
+// giveUpListing lets the waiters of a slow listing read alone. The listing goes on.
+func (l *loop[ID, T]) giveUpListing(now time.Time) {
+	slow := l.listingSlowAt()
+	if slow.IsZero() || slow.After(now) {
+		return
+	}
+	l.listingSlow, l.listingFailed = true, now
+	for _, w := range l.waiters {
+		if w.listed {
+			w.listed, w.due = false, now
+		}
+	}
 }
 
 // due are the waiters that want a result now, the first due first, and when the next wants one. It omits those that a listing in flight serves.
@@ -123,8 +156,12 @@ func (l *loop[ID, T]) startListing(ctx context.Context, first time.Time, everyth
 		wanted[w.id], w.listed = true, l.listingFailed.IsZero()
 	}
 	ctx, cancel := context.WithCancel(volume.WithOneAttempt(ctx)) // if it fails, reads are faster than another attempt
-	l.cancelListing, l.listingBegan, l.listingServes = cancel, now, l.joined
-	k, called := l.kind, func() { l.meter.Called(how) }
+	l.cancelListing, l.listingBegan, l.listingServes, l.listingSlow = cancel, now, l.joined, false
+	l.pageBegan.Store(now.UnixNano())
+	k, called := l.kind, func() {
+		l.pageBegan.Store(time.Now().UnixNano())
+		l.meter.Called(how)
+	}
 	l.start(func() answer[ID, T] {
 		defer cancel()
 		return k.listAll(ctx, since, wanted, called)

@@ -11,9 +11,9 @@ import (
 )
 
 // Budget limits what one cloud costs: the rate of the requests to it, and the memory for its replies. Reads and writes have limiters of
-// their own, so that polling never delays an attach. Logins have no rate. If the deadline of a request ends before its turn, Budget does not
+// their own, so that polling never delays an attach. Logins have no rate, but keep a pause that Keystone asks for. If the deadline of a request ends before its turn, Budget does not
 // send it and returns a ThrottledError at once.
-type Budget struct{ reads, writes *limiter }
+type Budget struct{ reads, writes, logins *limiter }
 
 // BudgetMeter measures a Budget. Its methods must not block.
 type BudgetMeter interface {
@@ -27,7 +27,7 @@ type BudgetMeter interface {
 
 // NewBudget returns a budget of so many requests a second on average. 0 sets no limit until the cloud asks for fewer requests.
 func NewBudget(reads, writes float64, m BudgetMeter) *Budget {
-	return &Budget{reads: newLimiter("read", reads, m), writes: newLimiter("write", writes, m)}
+	return &Budget{reads: newLimiter("read", reads, m), writes: newLimiter("write", writes, m), logins: newLimiter("login", 0, noMeter{})}
 }
 
 // Limit returns next, with each request delayed until the budget allows it, and each reply bounded.
@@ -42,13 +42,7 @@ type limited struct {
 
 // RoundTrip implements http.RoundTripper.
 func (l limited) RoundTrip(req *http.Request) (*http.Response, error) {
-	if strings.HasSuffix(req.URL.Path, "/auth/tokens") {
-		return l.next.RoundTrip(req)
-	}
-	kind := l.budget.writes
-	if isRead(req) {
-		kind = l.budget.reads
-	}
+	kind := l.budget.of(req)
 	deadline, _ := volume.StartBy(req.Context())
 	err := kind.wait(req.Context(), deadline)
 	if left := volume.CallerLeft(req.Context()); err == nil && left != nil {
@@ -62,10 +56,40 @@ func (l limited) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	resp, err := l.next.RoundTrip(req)
 	if err == nil && asksForLess(resp) {
-		kind.complained(resp.StatusCode, resp.Header)
+		l.budget.complained(kind, resp)
 	}
 	return resp, err
 }
+
+// of is the limiter of a request. Keystone counts logins by itself.
+func (b *Budget) of(req *http.Request) *limiter {
+	switch {
+	case strings.HasSuffix(req.URL.Path, "/auth/tokens"):
+		return b.logins
+	case isRead(req):
+		return b.reads
+	}
+	return b.writes
+}
+
+// complained applies an answer that asks for fewer requests: to the rate of its kind, and to all that share a pause.
+func (b *Budget) complained(kind *limiter, resp *http.Response) {
+	if pause, ok := retryAfter(resp.Header, time.Now()); ok {
+		until := time.Now().Add(min(pause, longestPause))
+		kind.pause(until)
+		if kind != b.logins {
+			b.reads.pause(until)
+			b.writes.pause(until)
+		}
+	}
+	kind.complained(resp.StatusCode)
+}
+
+type noMeter struct{}
+
+func (noMeter) Limited(string, float64)      {}
+func (noMeter) Waited(string, time.Duration) {}
+func (noMeter) Complained(string, int)       {}
 
 // asksForLess reports whether an answer asks for fewer requests. A 503 without Retry-After does not: most often a service restarts.
 func asksForLess(resp *http.Response) bool {
@@ -74,11 +98,16 @@ func asksForLess(resp *http.Response) bool {
 
 // ThrottledError is the error of a request that was not sent because the deadline ends before its turn.
 type ThrottledError struct {
-	kind string
-	wait time.Duration
+	kind   string
+	wait   time.Duration
+	paused time.Time // until then, as the cloud has asked; it may be over
 }
 
 func (e ThrottledError) Error() string {
+	if e.paused.After(time.Now()) {
+		return fmt.Sprintf("not sent: the cloud asked for a pause until %s (Retry-After), after the caller's deadline; the driver sends nothing before that",
+			e.paused.UTC().Format("15:04:05 MST"))
+	}
 	return fmt.Sprintf("not sent: the next %s is allowed in %s, after the caller's deadline; the cloud asked for fewer requests, or --openstack-%ss-per-second is too low",
 		e.kind, e.wait.Round(time.Millisecond), e.kind)
 }

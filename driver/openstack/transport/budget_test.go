@@ -1,10 +1,13 @@
 package transport
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -197,12 +200,12 @@ func TestRequestsAfterAPauseAreSpread(t *testing.T) {
 func TestAShorterPauseDoesNotReplaceALongerOne(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		l := newLimiter("read", 100, &meter{})
+		b := NewBudget(100, 100, &meter{})
 		begin := time.Now()
 		for _, pause := range []string{"20", "2", "0"} { // of requests that were in flight together
-			l.complained(http.StatusTooManyRequests, http.Header{"Retry-After": {pause}})
+			b.complained(b.reads, &http.Response{StatusCode: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {pause}}})
 		}
-		if err := l.wait(t.Context(), time.Time{}); err != nil || time.Since(begin) != 20*time.Second {
+		if err := b.reads.wait(t.Context(), time.Time{}); err != nil || time.Since(begin) != 20*time.Second {
 			t.Errorf("%v after %v, want the longest pause", err, time.Since(begin))
 		}
 	})
@@ -261,11 +264,8 @@ func TestAWaitBeyondTheDeadlineFailsAtOnceUnsent(t *testing.T) {
 		defer cancel()
 		begin := time.Now()
 		_, err := send(soon, t, rt, "POST")
-		if !errors.As(err, new(ThrottledError)) || !strings.Contains(err.Error(), "next write is allowed in 20s") || !NeverSent(err) || time.Since(begin) != 0 || len(f.at) != 1 {
+		if !errors.As(err, new(ThrottledError)) || !strings.Contains(err.Error(), "a pause until 00:00:20 UTC") || !NeverSent(err) || time.Since(begin) != 0 || len(f.at) != 1 {
 			t.Errorf("%v after %v and %d requests", err, time.Since(begin), len(f.at))
-		}
-		if _, err := send(soon, t, rt, "GET"); err != nil {
-			t.Errorf("reads must not wait for writes: %v", err)
 		}
 		if _, err := send(t.Context(), t, rt, "POST"); err != nil || time.Since(begin) != 20*time.Second {
 			t.Errorf("%v after %v, want the cloud's twenty seconds", err, time.Since(begin))
@@ -311,10 +311,60 @@ func TestAShorterRetryAfterDoesNotShortenAPause(t *testing.T) {
 	}
 }
 
+// However long the pause is: a caller who waits longer gets the answer after it, and one who does not reads until when, and nothing is sent.
+func TestAPauseOfAnyLengthIsKept(t *testing.T) {
+	t.Parallel()
+	const login = "http://keystone/v3/auth/tokens"
+	for _, test := range []struct {
+		asked, held   string // method, or login
+		pause, waited time.Duration
+	}{
+		{asked: "GET", held: "GET", pause: 20 * time.Second},
+		{asked: "GET", held: "POST", pause: 2 * time.Minute}, // a gateway counts both together
+		{asked: "POST", held: "GET", pause: 10 * time.Minute},
+		{asked: "POST", held: "POST", pause: 50 * time.Minute},
+		{asked: "GET", held: "POST", pause: 48 * time.Hour, waited: longestPause},
+		{asked: login, held: login, pause: 2 * time.Minute},
+		{asked: login, held: "GET", pause: 2 * time.Minute, waited: -1}, // Keystone counts by itself
+		{asked: "GET", held: login, pause: 2 * time.Minute, waited: -1},
+	} {
+		t.Run(fmt.Sprint(test), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				f := answering(answer{status: 429, retryAfter: strconv.Itoa(int(test.pause.Seconds()))}, answer{status: 200})
+				rt := NewBudget(100, 100, &meter{}).Limit(f)
+				request := func(ctx context.Context, kind string) error {
+					if kind == login {
+						return outcomeOf(sendTo(ctx, t, rt, "POST", login))
+					}
+					return outcomeOf(send(ctx, t, rt, kind))
+				}
+				if err := request(t.Context(), test.asked); err != nil {
+					t.Fatal(err)
+				}
+				want := cmp.Or(test.waited, test.pause)
+				if want > 0 {
+					short, cancel := context.WithTimeout(t.Context(), want-time.Second)
+					defer cancel()
+					if err := request(short, test.held); !errors.As(err, new(ThrottledError)) || !strings.Contains(err.Error(), "Retry-After") || len(f.at) != 1 {
+						t.Errorf("a caller who does not wait so long: %v, %d requests", err, len(f.at))
+					}
+				}
+				begin := time.Now()
+				if err := request(t.Context(), test.held); err != nil || time.Since(begin) != max(0, want) {
+					t.Errorf("sent after %v, want %v; %v", time.Since(begin), want, err)
+				}
+			})
+		})
+	}
+}
+
+func outcomeOf(_ int, err error) error { return err }
+
 func TestLoginsAreNotLimited(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		rt := NewBudget(1, 1, &meter{}).Limit(answering(answer{status: 503, retryAfter: "10"}))
+		rt := NewBudget(1, 1, &meter{}).Limit(answering(answer{status: 503}))
 		begin := time.Now()
 		for range 100 {
 			if _, err := sendTo(t.Context(), t, rt, http.MethodPost, "http://keystone/v3/auth/tokens"); err != nil {

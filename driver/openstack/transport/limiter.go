@@ -3,7 +3,6 @@ package transport
 import (
 	"context"
 	"math"
-	"net/http"
 	"sync"
 	"time"
 
@@ -16,11 +15,12 @@ const (
 	recoveryShare    = 0.05        // of the limit, by which the rate rises after each recoveryInterval
 	unlimitedRate    = 100         // requests a second, which count as the limit after a complaint if none is configured
 	minRate          = 1           // request a second
+	longestPause     = time.Hour   // after which the driver asks again, whatever Retry-After said
 	complaintWindow  = time.Second // complaints of one window are one: every request in flight gets one
 )
 
 // limiter limits one kind of request, and adapts to the cloud. If the cloud asks for fewer requests, that halves the rate. A reduced rate has no
-// bursts, and rises step by step to the configured limit. Retry-After pauses all requests of the kind.
+// bursts, and rises step by step to the configured limit. Retry-After pauses the reads and the writes: most gateways count both together.
 //
 // The requests wait in a queue. Only the first knows when it is sent, so all others follow a rate that changes.
 type limiter struct {
@@ -34,6 +34,7 @@ type limiter struct {
 	rate      float64    // at present
 	free      time.Time  // when the next request may be sent; how long ago that was is what a burst may use
 	queued    int
+	paused    time.Time // until then, as the cloud has asked
 	complaint time.Time // the last one that changed the rate
 	changed   time.Time // the rate
 }
@@ -57,7 +58,11 @@ func (l *limiter) wait(ctx context.Context, deadline time.Time) error {
 	}
 	if expected > 0 {
 		defer func() { l.meter.Waited(l.kind, time.Since(begin)) }()
-		defer volume.BeginStep(ctx, "waiting for the limit of "+l.kind+" requests a second to the cloud")()
+		what := "waiting for the limit of " + l.kind + " requests a second to the cloud"
+		if until := l.pausedUntil(); until.After(begin) {
+			what = "waiting until " + until.UTC().Format("15:04:05 MST") + ", as the cloud asks (Retry-After)"
+		}
+		defer volume.BeginStep(ctx, what)()
 	}
 	select {
 	case l.first <- struct{}{}:
@@ -81,9 +86,30 @@ func (l *limiter) wait(ctx context.Context, deadline time.Time) error {
 // beyond is the error of a wait that ends after the deadline.
 func (l *limiter) beyond(deadline time.Time, wait time.Duration) error {
 	if wait > 0 && !deadline.IsZero() && time.Until(deadline) <= wait {
-		return ThrottledError{l.kind, wait}
+		return ThrottledError{l.kind, wait, l.pausedUntil()}
 	}
 	return nil
+}
+
+func (l *limiter) pausedUntil() time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.paused
+}
+
+// pause lets no request begin before a time.
+func (l *limiter) pause(until time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.paused = later(l.paused, until)
+	l.free = later(l.free, until)
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // enter adds a request to the queue, and estimates its wait by the present rate.
@@ -150,14 +176,11 @@ func (l *limiter) set(at time.Time, rate float64) {
 }
 
 // complained reduces the rate after an answer that asks for fewer requests.
-func (l *limiter) complained(status int, h http.Header) {
+func (l *limiter) complained(status int) {
 	l.meter.Complained(l.kind, status)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now()
-	if pause, ok := retryAfter(h, now); ok && pause <= maxRetryAfter && now.Add(pause).After(l.free) {
-		l.free = now.Add(pause)
-	}
 	if now.Sub(l.complaint) < complaintWindow {
 		return
 	}

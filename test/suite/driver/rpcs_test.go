@@ -16,6 +16,7 @@ type objects struct {
 	source   string // has the snapshot and the backup
 	snapshot string
 	backup   string
+	other    string // what a test adds
 	az1, az2 string
 }
 
