@@ -35,7 +35,7 @@ func (c *clusterCheck) checkStorageClasses(ctx context.Context) {
 	ours, ourDefault := map[string]storagev1.StorageClass{}, ""
 	for _, s := range c.Bundle.StorageClasses {
 		ours[s.Name] = s
-		if s.Annotations[defaultClass] == "true" {
+		if cluster.IsDefaultClass(s) {
 			ourDefault = s.Name
 		}
 	}
@@ -45,7 +45,7 @@ func (c *clusterCheck) checkStorageClasses(ctx context.Context) {
 			c.report.add("cluster.classes", Error, "StorageClass "+have.Name+" exists with another provisioner, parameter or policy", "Kubernetes does not change these fields, so it refuses the bundle",
 				"set spec.storageClasses.namePrefix, or another name in spec.storageClasses.overrides")
 		}
-		if !same && ourDefault != "" && have.Annotations[defaultClass] == "true" {
+		if !same && ourDefault != "" && cluster.IsDefaultClass(have) {
 			c.report.add("cluster.classes", Warning, "StorageClass "+have.Name+" is the default already, and the bundle makes "+ourDefault+" the default too",
 				"of two defaults Kubernetes uses the newer one", "set spec.storageClasses.default to none, or remove the annotation "+defaultClass+" from "+have.Name)
 		}

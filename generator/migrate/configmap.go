@@ -44,7 +44,16 @@ func isConfigMap(d document) bool {
 	case userConfig, providerConfig, operatorConfig, hostedConfig, hostedTrustedCA:
 		return true
 	}
-	return d.namespace() == "openshift-config"
+	return d.namespace() == "openshift-config" || d.hasConf()
+}
+
+// hasConf reports whether a text of a ConfigMap is a cloud.conf.
+func (d document) hasConf() bool {
+	data, _ := d.yaml["data"].(map[string]any)
+	return slices.ContainsFunc(slices.Collect(maps.Values(data)), func(v any) bool {
+		text, _ := v.(string)
+		return header.Match(firstLine([]byte(text)))
+	})
 }
 
 func (p *proposal) readConfigMap(d document) error {
@@ -56,7 +65,7 @@ func (p *proposal) readConfigMap(d document) error {
 	if pool := p.known.nodePools.mountedBy(d); pool != nil {
 		return p.readPoolConfig(pool, data)
 	}
-	if d.live {
+	if d.live || confKey == "" && d.name() != hostedConfig && d.name() != providerConfig && d.namespace() != "openshift-config" && d.hasConf() {
 		return p.readMounted(data)
 	}
 	for _, key := range slices.Sorted(maps.Keys(data)) {

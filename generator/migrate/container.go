@@ -3,6 +3,7 @@ package migrate
 import (
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -103,6 +104,10 @@ func (p *proposal) readContainer(of pods, c corev1.Container, driver bool) error
 		p.note(key, "", "the bundle has no such container; add it with a Kustomize layer over the bundle")
 		return nil
 	}
+	if !driver {
+		p.tellSidecar(key, c)
+	}
+	p.tellKeys(key, c)
 	if len(c.Resources.Requests) > 0 || len(c.Resources.Limits) > 0 {
 		p.setContainerResources(of, name, c.Resources)
 		p.note(key+" resources", "spec.planes."+of.name+".resources."+name, "")
@@ -164,7 +169,17 @@ func (p *proposal) readDriver(of pods, c corev1.Container) error {
 		p.note(key+"--cluster", "", "the plugin has none, so its volumes carry no mark of this cluster; the bundle marks new ones with spec.clusterID")
 	}
 	used := map[string]bool{}
-	for _, f := range sortedFlags(given) {
+	if err := p.readFlags(of, key, c, used); err != nil {
+		return err
+	}
+	p.readVariables(of, c, used)
+	return nil
+}
+
+// readFlags reads the flags of the driver, and remembers the variables that they are made of.
+func (p *proposal) readFlags(of pods, key string, c corev1.Container, used map[string]bool) error {
+	decides := p.decides(of)
+	for _, f := range sortedFlags(flagsOf(c)) {
 		text, resolved := resolve(c, f.value, used)
 		r := flagRule(f.name)
 		switch {
@@ -186,7 +201,6 @@ func (p *proposal) readDriver(of pods, c corev1.Container) error {
 			}
 		}
 	}
-	p.readVariables(of, c, used)
 	return nil
 }
 
@@ -218,11 +232,12 @@ func (p *proposal) readVariables(of pods, c corev1.Container, used map[string]bo
 
 func (p *proposal) addArg(of pods, arg string) {
 	e := &p.Spec.Driver.ExtraArgs
-	if of.name == nodePods.name {
-		e.Node = append(e.Node, arg)
-		return
+	if of.name != nodePods.name {
+		e.Controller = append(e.Controller, arg)
 	}
-	e.Controller = append(e.Controller, arg)
+	if of.name != controllerPods.name {
+		e.Node = append(e.Node, arg)
+	}
 }
 
 func flagRule(name string) rule {
@@ -270,6 +285,13 @@ func zonesFlag(c corev1.Container) string {
 	return text
 }
 
+// gateIsOff reports whether a release of external-provisioner has the gate Topology off by default, as all before v5.0.0.
+func gateIsOff(image string) bool {
+	image, _, _ = strings.Cut(image, "@")
+	m := regexp.MustCompile(`:v?([0-4])\.[0-9]+\.[0-9]+`).FindStringSubmatch(image)
+	return m != nil
+}
+
 // podTurnsZonesOff is whether a pod of upstream runs without topology.
 func podTurnsZonesOff(pod corev1.PodSpec) bool {
 	return slices.ContainsFunc(cluster.Containers(pod), func(c corev1.Container) bool {
@@ -278,8 +300,84 @@ func podTurnsZonesOff(pod corev1.PodSpec) bool {
 		case cluster.IsCinderDriver(c):
 			return strings.EqualFold(zonesFlag(c), "false")
 		case sidecars[imageName(c.Image)] == "provisioner":
-			return slices.ContainsFunc(strings.Split(given["feature-gates"], ","), func(gate string) bool { return strings.EqualFold(gate, "Topology=false") })
+			gates := strings.ToLower(given["feature-gates"])
+			return strings.Contains(gates, "topology=false") || gateIsOff(c.Image) && !strings.Contains(gates, "topology=true")
 		}
 		return false
+	})
+}
+
+// usualFlags are flags of sidecars that every installation has and that change no volume.
+var usualFlags = []string{
+	"csi-address", "timeout", "leader-election", "leader-election-namespace", "leader-election-lease-duration", "leader-election-renew-deadline", "leader-election-retry-period",
+	"v", "feature-gates", "kubelet-registration-path", "health-port", "probe-timeout", "http-endpoint", "metrics-address", "metrics-path", "kube-api-qps", "kube-api-burst",
+	"worker-threads", "workers", "handle-volume-inuse-error", "extra-create-metadata", "logging-format", "retry-interval-max", "retry-interval-start", "resync",
+	"connection-timeout", "enable-leader-election", "leader-election-type", "provisioner",
+}
+
+// adviceOfFlag is what to do instead of a sidecar's flag that changes volumes.
+var adviceOfFlag = map[string]string{
+	"default-fstype":     "the sidecars of a bundle have ext4; give each class its file system in spec.storageClasses.overrides.*.fsType, or new volumes get another one than before",
+	"strict-topology":    "the provisioner of a bundle has it",
+	"immediate-topology": "the provisioner of a bundle does not have it, so a class with volumeBindingMode Immediate names a zone",
+	"volume-name-prefix": "the volumes of a bundle have the prefix pvc; the names of existing ones stay",
+}
+
+// tellSidecar has a line for each flag and variable of a sidecar that somebody chose: those of a bundle are fixed.
+func (p *proposal) tellSidecar(key string, c corev1.Container) {
+	given := flagsOf(c)
+	for _, f := range sortedFlags(given) {
+		why, known := adviceOfFlag[f.name]
+		switch {
+		case slices.Contains(usualFlags, f.name):
+		case known:
+			p.note(key+" --"+f.name, "", why)
+		default:
+			p.note(key+" --"+f.name, "", "a bundle has fixed flags for the sidecars; change them with a Kustomize layer over the bundle")
+		}
+	}
+	words := strings.Join(slices.Concat(c.Command, c.Args), " ")
+	for _, e := range c.Env {
+		if !strings.Contains(words, "$("+e.Name+")") {
+			p.note(key+" env "+e.Name, "", "spec.planes.*.env sets variables for every container of a pod")
+		}
+	}
+}
+
+// tellKeys has a line for each key of a container that the Distribution does not take.
+func (p *proposal) tellKeys(key string, c corev1.Container) {
+	for _, k := range []struct {
+		name  string
+		given bool
+		why   string
+	}{
+		{"imagePullPolicy", c.ImagePullPolicy != "" && c.ImagePullPolicy != corev1.PullIfNotPresent, "name it in spec.images.*.pullPolicy"},
+		{"livenessProbe", c.LivenessProbe != nil, fixedProbes},
+		{"readinessProbe", c.ReadinessProbe != nil, fixedProbes},
+		{"startupProbe", c.StartupProbe != nil, fixedProbes},
+		{"securityContext", c.SecurityContext != nil, "the containers of a bundle have the least rights that work"},
+		{"lifecycle", c.Lifecycle != nil, "the containers of a bundle have their own; spec.driver.drainTimeout says how long RPCs may take after SIGTERM"},
+		{"ports", len(c.Ports) > 0, "the ports of a bundle are fixed"},
+		{"volumeMounts", slices.ContainsFunc(c.VolumeMounts, ownMount), "the bundle mounts what the driver needs"},
+		{"volumeDevices", len(c.VolumeDevices) > 0, "the bundle mounts what the driver needs"},
+		{"workingDir", c.WorkingDir != "", "the containers of a bundle need none"},
+		{"terminationMessagePolicy", c.TerminationMessagePolicy != "" && c.TerminationMessagePolicy != corev1.TerminationMessageReadFile, "the containers of a bundle have their own"},
+		{"resizePolicy", len(c.ResizePolicy) > 0, "the containers of a bundle have none"},
+	} {
+		if k.given {
+			p.note(key+" "+k.name, "", k.why)
+		}
+	}
+}
+
+const fixedProbes = "the probes of a bundle have fixed times"
+
+// usualMounts are the directories that upstream's manifests mount.
+var usualMounts = []string{"/csi", "/etc/config", "/etc/kubernetes", "/etc/cacert", "/registration", "/dev", "/var/lib/kubelet", "/etc/pki", "/etc/ssl", "/var/lib/csi/sockets/pluginproxy"}
+
+// ownMount reports whether somebody added a mount.
+func ownMount(m corev1.VolumeMount) bool {
+	return !slices.ContainsFunc(usualMounts, func(dir string) bool {
+		return m.MountPath == dir || strings.HasPrefix(m.MountPath, dir+"/") && dir != "/etc/ssl" && dir != "/etc/pki"
 	})
 }

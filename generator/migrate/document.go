@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -22,6 +24,10 @@ type document struct {
 	yaml   map[string]any  // a YAML mapping
 	conf   *cloudconf.File // or the INI dialect of cloud.conf
 	live   bool            // the driver of a cluster has it mounted, or it runs there
+
+	carried   bool   // values of upstream's chart for certain: they stand beside its name
+	partly    bool   // they change other values, so what they leave out says nothing
+	elsewhere string // what to give import besides
 }
 
 // header is a section of cloud.conf, such as [Global].
@@ -37,6 +43,7 @@ func open(f File) ([]document, error) {
 		}
 		return all, nil
 	}
+	f.Content = bytes.TrimPrefix(f.Content, []byte("\ufeff"))
 	if first := firstLine(f.Content); header.Match(first) && !bytes.HasPrefix(bytes.TrimSpace(first), []byte("{")) {
 		conf, err := cloudconf.Parse(f.Content)
 		if err != nil {
@@ -50,17 +57,56 @@ func open(f File) ([]document, error) {
 	var all []document
 	for _, part := range split(f.Content) {
 		var content map[string]any
-		if err := yaml.UnmarshalStrict(part.text, &content); err != nil {
+		err := yaml.UnmarshalStrict(helmHead.ReplaceAll(part.text, nil), &content)
+		switch {
+		case err == nil:
+		case bytes.Contains(part.text, []byte("{{")), bytes.Contains(part.text, []byte("{%")):
+			return nil, fmt.Errorf("%w: %s: it looks like a template; give import what it renders%s", ErrFile, f.Name, part.lineOf(err))
+		default:
 			return nil, fmt.Errorf("%w: %s: it is neither cloud.conf, which begins with a section such as [Global], nor YAML mappings without repeated keys%s",
 				ErrFile, f.Name, part.lineOf(err))
+		}
+		if content["sops"] != nil {
+			return nil, fmt.Errorf("%w: %s: it is encrypted by SOPS; decrypt it first: sops --decrypt", ErrFile, f.Name)
 		}
 		for _, object := range listed(content) {
 			withoutSecrets(object)
 			templated(object)
-			all = append(all, document{file: f.Name, source: f.source(), yaml: object})
+			d := document{file: f.Name, source: f.source(), yaml: object}
+			inside, err := carried(d)
+			if err != nil {
+				return nil, err
+			}
+			if inside = append(inside, ofParent(d)...); len(inside) > 0 {
+				all = append(all, inside...)
+				continue
+			}
+			all = append(all, d)
 		}
 	}
 	return all, nil
+}
+
+// helmHead is what helm get values prints above them.
+var helmHead = regexp.MustCompile(`(?m)\A(?:USER-SUPPLIED|COMPUTED) VALUES:[ \t]*\r?$`)
+
+// ofParent are the values of upstream's chart in those of a parent chart: one mapping of which every key is one of the chart.
+func ofParent(d document) []document {
+	if d.yaml["kind"] != nil || isValues(d) {
+		return nil
+	}
+	var found []document
+	for key, value := range d.yaml {
+		inside, _ := value.(map[string]any)
+		in := document{file: d.file + " " + key, source: d.source, yaml: inside, carried: true}
+		if _, isText := inside["clusterID"].(string); (isText || inside["clusterID"] == nil) && isValues(document{yaml: inside}) && !slices.ContainsFunc(slices.Collect(maps.Keys(inside)), func(key string) bool { return !isChartKey(key) }) {
+			found = append(found, in)
+		}
+	}
+	if len(found) != 1 {
+		return nil
+	}
+	return found
 }
 
 // listed are the objects of a list, or the mapping itself. The items of a typed list such as ConfigMapList may lack their kind.

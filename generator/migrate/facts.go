@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	corev1 "k8s.io/api/core/v1"
 )
 
 // facts are what a rule needs of other documents than its own.
@@ -70,7 +72,18 @@ func (in *input) survey() (*facts, error) {
 func turnsZonesOff(d document) bool {
 	topology, given := provisionerTopology(d)
 	on, err := value{topology}.yes()
-	return given && err == nil && !on
+	return given && err == nil && !on || extraArgsTurnZonesOff(d)
+}
+
+// extraArgsTurnZonesOff is whether the additional flags of the plugin say so.
+func extraArgsTurnZonesOff(d document) bool {
+	csi, _ := d.yaml["csi"].(map[string]any)
+	plugin, _ := csi["plugin"].(map[string]any)
+	controller, _ := plugin["controllerPlugin"].(map[string]any)
+	return slices.ContainsFunc([]any{plugin["extraArgs"], controller["extraArgs"]}, func(given any) bool {
+		args, err := argsOf(value{given})
+		return err == nil && strings.EqualFold(flagsOf(corev1.Container{Args: args})["with-topology"], "false")
+	})
 }
 
 func (f *facts) addInfrastructure(d document) {

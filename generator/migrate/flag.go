@@ -60,30 +60,6 @@ func mayBeSecret(f flagValue, resolved string) bool {
 	return secretName.MatchString(f.name) || hasPassword(resolved) || slices.ContainsFunc(reference.FindAllString(f.value, -1), secretName.MatchString)
 }
 
-// withoutSecretFlags are the arguments, and the names of the flags that are left out. A flag may have its value as the next argument.
-func withoutSecretFlags(args []string) (kept, out []string) {
-	last := ""
-	for _, arg := range args {
-		name, value, hasValue := strings.Cut(arg, "=")
-		switch isFlag := strings.HasPrefix(arg, "-"); {
-		case isFlag && mayBeSecret(flagValue{name, value}, value):
-			out = append(out, name)
-			last = name
-			if hasValue {
-				last = ""
-			}
-		case !isFlag && last != "":
-			last = ""
-		case !isFlag && mayBeSecret(flagValue{value: arg}, arg):
-			out = append(out, "an argument")
-		default:
-			last = ""
-			kept = append(kept, arg)
-		}
-	}
-	return kept, out
-}
-
 func unquoted(text string) string { return strings.Trim(text, `"`) }
 
 func sortedFlags(given map[string]string) []flagValue {

@@ -100,7 +100,7 @@ func TestAMirroredImageIsKnownByItsBinary(t *testing.T) {
 func TestFlagsThatMayHoldASecretAreWithheld(t *testing.T) {
 	spec, notes := imported(t, controllerWith(`args: ["--cluster=x", "--password=geheim", "--auth-token", "geheim", "--proxy=http://u:geheim@p", "--dsn=$(DB_PASSWORD)", "--pprof"],
 		env: [{name: DB_PASSWORD, value: geheim}]`))
-	values, more := imported(t, "csi: {plugin: {extraArgs: ['--password=geheim', '--api-key', geheim, '--pprof', 'u:geheim@p'], nodePlugin: {extraArgs: ['--token=geheim']}}}")
+	values, more := imported(t, "csi: {plugin: {extraArgs: ['--password=geheim', 'u:geheim@p', '--api-key', geheim, '--pprof'], nodePlugin: {extraArgs: ['--token=geheim']}}}")
 	if told := spec + notes + values + more; strings.Contains(told, "geheim") || strings.Count(told, "- --pprof") != 3 {
 		t.Errorf("want no secret, and the other flag of each, got:\n%s", told)
 	}
@@ -109,8 +109,11 @@ func TestFlagsThatMayHoldASecretAreWithheld(t *testing.T) {
 			t.Errorf("want %q in:\n%s", want, notes)
 		}
 	}
-	for _, name := range []string{"--password", "--api-key", "an argument", "--token"} {
-		if want := name + " of extraArgs: left out: it may hold a secret"; !strings.Contains(more, want) {
+	for _, want := range []string{
+		"extraArgs --password: left out: it may hold a secret", "extraArgs --api-key: left out: it may hold a secret", "extraArgs --token: left out: it may hold a secret",
+		"an argument of extraArgs: left out: it is no flag",
+	} {
+		if !strings.Contains(more, want) {
 			t.Errorf("want %q in:\n%s", want, more)
 		}
 	}

@@ -25,6 +25,7 @@ var liveKinds = []struct {
 	{"/api/v1/pods", "v1", "Pod", false},
 	{"/apis/storage.k8s.io/v1/storageclasses", "storage.k8s.io/v1", "StorageClass", false},
 	{"/apis/snapshot.storage.k8s.io/v1/volumesnapshotclasses", "snapshot.storage.k8s.io/v1", "VolumeSnapshotClass", true},
+	{"/apis/storage.k8s.io/v1/volumeattributesclasses", "storage.k8s.io/v1", "VolumeAttributesClass", true},
 	{"/api/v1/persistentvolumes", "v1", "PersistentVolume", false},
 }
 

@@ -335,9 +335,9 @@ func TestTopologyThatWasOnStaysOn(t *testing.T) {
 }
 
 func TestTheStrategyOfTheControllerIsKept(t *testing.T) {
-	const plugin = "csi: {plugin: {controllerPlugin: {strategy: {type: %s, rollingUpdate: {maxSurge: 1, maxUnavailable: 0}}}}}\n"
+	const plugin = "csi: {plugin: {controllerPlugin: {strategy: {type: %s, rollingUpdate: {maxSurge: 2, maxUnavailable: 1}}}}}\n"
 	spec, notes := imported(t, fmt.Sprintf(plugin, "RollingUpdate"))
-	if !strings.Contains(spec, `maxUnavailable: "0"`) || !strings.Contains(spec, `maxSurge: "1"`) {
+	if !strings.Contains(spec, `maxUnavailable: "1"`) || !strings.Contains(spec, `maxSurge: "2"`) {
 		t.Errorf("want both numbers, got:\n%s%s", spec, notes)
 	}
 	if spec, notes = imported(t, fmt.Sprintf(plugin, "Recreate")); strings.Contains(spec, "maxSurge") || strings.Count(notes, "left out: the strategy is another one") != 2 {

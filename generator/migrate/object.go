@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/cinder-csi/cinder-csi/internal/cluster"
 )
 
 func (d document) text(path ...string) string {
@@ -88,6 +90,8 @@ var objectKinds = []objectKind{
 	{group: appsGroup, kind: "Pod", only: runsDriver, rules: deploymentRules},
 	{group: appsGroup, kind: "DaemonSet", only: runsDriver, rules: daemonSetRules, read: (*proposal).readDaemonSet},
 	{group: storageGroup, kind: "StorageClass", only: isCinderClass, rules: storageClassRules, read: (*proposal).readStorageClass},
+	{group: storageGroup, kind: "VolumeAttributesClass", only: isCinderAttributesClass, rules: attributesClassRules, read: (*proposal).readAttributesClass},
+	{group: storageGroup, kind: "CSIDriver", only: func(d document) bool { return d.name() == cluster.UpstreamName }, rules: csiDriverRules},
 	{group: snapshotGroup, kind: "VolumeSnapshotClass", only: isCinderSnapshotClass, rules: snapshotClassRules, read: (*proposal).readSnapshotClass},
 	{kind: "PersistentVolume", only: isCinderVolume, rules: volumeRules, read: func(*proposal, document) error { return nil }}, // survey reads them
 }

@@ -53,6 +53,7 @@ func readAll(files iter.Seq2[File, error]) (*input, error) {
 // otherKinds are the documents of one argument that no format reads.
 type otherKinds struct {
 	count map[string]int // by kind
+	about []string       // those that are about the driver all the same
 	read  bool           // another document of the argument is read
 }
 
@@ -60,7 +61,11 @@ type otherKinds struct {
 func (in *input) keep(documents []document, other *otherKinds) {
 	for _, d := range documents {
 		if !isRead(d) {
-			other.count[d.unreadKind()]++
+			if d.isAboutDriver() {
+				other.about = appendNew(other.about, d.label())
+			} else {
+				other.count[d.unreadKind()]++
+			}
 			continue
 		}
 		other.read = true
@@ -90,8 +95,14 @@ func (in *input) tellUnread(source string, other *otherKinds) error {
 		kinds = append(kinds, kind+n)
 		in.notes = append(in.notes, Note{File: source, Key: kind + n, Why: "it has no setting of the driver"})
 	}
-	if other.read {
+	for _, label := range other.about {
+		in.notes = append(in.notes, Note{File: label, Key: "the document", Why: aboutTheDriver})
+	}
+	switch {
+	case other.read:
 		return nil
+	case len(other.about) > 0:
+		return fmt.Errorf("%w: %s: %s", ErrFile, strings.Join(other.about, ", "), aboutTheDriver)
 	}
 	found := "nothing"
 	if len(kinds) > 0 {
@@ -100,3 +111,6 @@ func (in *input) tellUnread(source string, other *otherKinds) error {
 	return fmt.Errorf("%w: %s: it has %s, and no setting of a Cinder driver. Import reads cloud.conf, the values of the chart openstack-cinder-csi, "+
 		"the workloads, classes, ConfigMaps and PersistentVolumes of an installation, and the configuration of OpenShift and HyperShift", ErrFile, source, found)
 }
+
+// aboutTheDriver is what to do with a document that import knows to be about the driver and does not read.
+const aboutTheDriver = "import does not read this, and it is about the driver. Give what it renders or makes: the output of kustomize build or helm template, the text of helm get values, or --kubeconfig"

@@ -74,7 +74,7 @@ func (p *proposal) readSecret(d document) error {
 		p.note(shape, secretRules[1].to, "")
 	case p.known.nodePools.mountedBy(d) != nil:
 		p.note(shape, "", limitOfPool)
-	case d.live && slices.Contains(keys, confKey):
+	case slices.Contains(keys, confKey) && (d.live || name != standaloneSecret):
 		p.known.credentials = true
 		p.note(shape, "", liveSecret+p.confCommand(name))
 	case name == standaloneSecret:

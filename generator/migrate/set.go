@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
@@ -53,9 +54,9 @@ func setPodMap(of pods, field func(*v1alpha1.Plane) *map[string]string) func(*pr
 	}
 }
 
-func add(into *map[string]string, more map[string]string) {
+func add[T any](into *map[string]T, more map[string]T) {
 	if *into == nil {
-		*into = map[string]string{}
+		*into = map[string]T{}
 	}
 	for k, v := range more {
 		(*into)[k] = v
@@ -89,6 +90,9 @@ func imageOf(p *proposal, name string) *v1alpha1.Image {
 // publicRegistry has the sidecars of Kubernetes; the bundle takes them from there by default.
 const publicRegistry = "registry.k8s.io/sig-storage/"
 
+// formerRegistry matches where the sidecars of Kubernetes were until 2021 and 2023. A mirror may have such a name in its path.
+var formerRegistry = regexp.MustCompile(`^(?:quay\.io/k8scsi|k8s\.gcr\.io/sig-storage|gcr\.io/k8s-staging-sig-storage|(?:(?:us|eu|asia)\.)?gcr\.io/k8s-artifacts-prod/sig-storage)/`)
+
 func setRepository(name string) func(*proposal, value) error {
 	return func(p *proposal, v value) error {
 		text, err := v.text()
@@ -99,6 +103,8 @@ func setRepository(name string) func(*proposal, value) error {
 		switch {
 		case strings.HasPrefix(text, publicRegistry):
 			return leave("the bundle takes it from there by default")
+		case formerRegistry.MatchString(text):
+			return leave("it is a former home of the public images, which has none of today's; the bundle takes them from " + publicRegistry)
 		case !found || !strings.ContainsAny(registry, ".:"):
 			return leave("it names no registry; name registry and repository in spec.images." + name)
 		}
@@ -113,6 +119,10 @@ func setTopology(p *proposal, v value) error {
 	switch {
 	case err != nil:
 		return err
+	case on && p.known.withoutZones:
+		p.Spec.Topology.Mode = v1alpha1.Disabled
+		p.why = "something else turns topology off"
+		return nil
 	case on:
 		p.Spec.Topology.Mode = v1alpha1.Enabled
 		p.why = zonesStay
@@ -195,40 +205,35 @@ func setPullSecrets(p *proposal, v value) error {
 	return nil
 }
 
-// setExtraArgs reads what the chart puts below args as it is: a text with a YAML list.
+// setExtraArgs reads what the chart puts below args as it is: a text with a YAML list. Each flag has its row, as in a container.
 func setExtraArgs(of pods) func(*proposal, value) error {
 	return func(p *proposal, v value) error {
-		if text, is := v.any.(string); is {
-			if strings.Contains(text, "{{") {
-				return leave("it is a template; write the flags into spec.driver.extraArgs")
-			}
-			var list any
-			if err := yaml.UnmarshalStrict([]byte(text), &list); err != nil {
-				return errType
-			}
-			v = value{list}
-		}
-		var args []string
-		if err := v.into(&args); err != nil {
+		args, err := argsOf(v)
+		if err != nil {
 			return err
 		}
-		args, secrets := withoutSecretFlags(args)
-		for _, name := range secrets {
-			p.note(name+" of extraArgs", "", mayHoldSecret)
+		for i, word := range args {
+			if !strings.HasPrefix(word, "-") && (i == 0 || !strings.HasPrefix(args[i-1], "-") || strings.Contains(args[i-1], "=")) {
+				p.note("an argument of extraArgs", "", "it is no flag, and the driver takes none")
+			}
 		}
-		if len(args) == 0 && len(secrets) > 0 {
-			p.to = ""
-			return nil
-		}
-		e := &p.Spec.Driver.ExtraArgs
-		if of.name != nodePods.name {
-			e.Controller = append(e.Controller, args...)
-		}
-		if of.name != controllerPods.name {
-			e.Node = append(e.Node, args...)
-		}
-		return nil
+		p.to = "" // the notes of the flags say what they became
+		return p.readFlags(of, "extraArgs ", corev1.Container{Args: args}, map[string]bool{})
 	}
+}
+
+// argsOf are the words of extraArgs.
+func argsOf(v value) ([]string, error) {
+	if text, is := v.any.(string); is {
+		var list any
+		if err := yaml.UnmarshalStrict([]byte(text), &list); err != nil {
+			return nil, errType
+		}
+		v = value{list}
+	}
+	var args []string
+	err := v.into(&args)
+	return args, err
 }
 
 const mayHoldSecret = "it may hold a secret, which a Distribution must not"

@@ -1,35 +1,62 @@
 package migrate
 
 import (
+	"encoding/json"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 )
 
-// isValues recognises values by a key of the chart. An object of Kubernetes has a kind.
+// isValues recognises values by what only this chart has: many charts have a nameOverride. An object of Kubernetes has a kind.
 func isValues(d document) bool {
+	if d.carried {
+		return true
+	}
 	if d.yaml == nil || d.yaml["kind"] != nil {
 		return false
 	}
-	for key := range d.yaml {
-		if slices.ContainsFunc(chartRules, func(r rule) bool { return r.key == key || strings.HasPrefix(r.key, key+".") }) {
-			return true
-		}
-	}
-	return false
+	return d.yaml["clusterID"] != nil || d.yaml["logVerbosityLevel"] != nil || slices.ContainsFunc([]string{"csi", "secret", "storageClass"}, func(key string) bool {
+		fields, isMap := d.yaml[key].(map[string]any)
+		return key == "csi" && d.yaml[key] != nil && !isMap || slices.ContainsFunc(slices.Collect(maps.Keys(fields)), func(below string) bool { return hasRow(key + "." + below) })
+	})
 }
+
+// isChartKey reports whether the chart has a key at its top.
+func isChartKey(key string) bool { return key == "global" || hasRow(key) }
+
+// hasRow reports whether a key or one below it has a row.
+func hasRow(key string) bool {
+	return slices.ContainsFunc(rowsOfChart, func(row string) bool { return row == key || strings.HasPrefix(row, key+".") })
+}
+
+// rowsOfChart are the keys of chartRules. A rule reads a text that is in a file, which asks for the rows again, so init sets them.
+var rowsOfChart []string
+
+func init() { rowsOfChart = chartKeys() }
 
 // chartClusterID is the default of clusterID in upstream's chart.
 const chartClusterID = "kubernetes"
 
 func (p *proposal) readValues(d document) error {
+	if d.elsewhere != "" {
+		p.note("the values", "", d.elsewhere)
+	}
+	if d.partly {
+		return p.walkValues("", d.yaml)
+	}
 	if !p.known.clusterID {
 		p.Spec.ClusterID = chartClusterID
 		p.note("clusterID", "spec.clusterID", "it is not in the file, and the default of the chart is "+chartClusterID)
 	}
-	if _, given := provisionerTopology(d); !given {
+	switch _, given := provisionerTopology(d); {
+	case given:
+	case p.known.withoutZones:
+		p.Spec.Topology.Mode = v1alpha1.Disabled
+		p.note("csi.provisioner.topology", "spec.topology.mode", "it is not in the file, and something else turns topology off")
+	default:
 		p.Spec.Topology.Mode = v1alpha1.Enabled
 		p.note("csi.provisioner.topology", "spec.topology.mode", "it is not in the file, and the default of the chart is true: "+zonesStay)
 	}
@@ -70,11 +97,71 @@ func (p *proposal) walkValues(above string, fields map[string]any) error {
 }
 
 func (p *proposal) applyValue(r rule, path string, v value) error {
-	if v.empty() {
+	switch usual, is := chartDefaults[path]; {
+	case v.empty():
 		p.note(path, "", "it is empty")
 		return nil
+	case holdsTemplate(v.any):
+		p.note(path, "", "it is a template; write what it renders into the Distribution")
+		return nil
+	case is && p.document.kind() == "" && reflect.DeepEqual(jsonValue(v.any), jsonValue(usual)):
+		p.note(path, "", "it is the default of upstream's chart, and the bundle has its own")
+		return nil
+	case holdsCipher(v.any):
+		return p.problem("%s: the value is encrypted; decrypt the file first", path)
 	}
 	return p.apply(r, path, v)
+}
+
+// chartDefaults are defaults of upstream's chart that nobody chose, since people copy the whole values.yaml: openstack-cinder-csi 1.1.2 to 2.36.0,
+// each since the release that brought its key.
+var chartDefaults = func() map[string]any {
+	defaults := map[string]any{
+		"csi.plugin.controllerPlugin.replicas":                              1,
+		"csi.plugin.controllerPlugin.strategy.type":                         "RollingUpdate",
+		"csi.plugin.controllerPlugin.strategy.rollingUpdate.maxUnavailable": 0,
+		"csi.plugin.controllerPlugin.strategy.rollingUpdate.maxSurge":       1,
+		"csi.plugin.nodePlugin.kubeletDir":                                  usualKubeletDir,
+		"csi.plugin.nodePlugin.tolerations":                                 []any{map[string]any{"operator": "Exists"}},
+		"csi.plugin.image.pullPolicy":                                       "IfNotPresent",
+		"logVerbosityLevel":                                                 2,
+		"pvcAnnotations":                                                    false,
+	}
+	for _, sidecar := range []string{"attacher", "provisioner", "snapshotter", "resizer", "livenessprobe", "nodeDriverRegistrar"} {
+		defaults["csi."+sidecar+".image.pullPolicy"] = "IfNotPresent"
+	}
+	return defaults
+}()
+
+// jsonValue is a value as JSON has it: numbers of files and of this table are of other types.
+func jsonValue(v any) any {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return v
+	}
+	var plain any
+	if json.Unmarshal(text, &plain) != nil {
+		return v
+	}
+	return plain
+}
+
+// holdsTemplate reports whether a text is there for another program to fill in.
+func holdsTemplate(v any) bool { return holds(v, "{{", "{%") }
+
+// holdsCipher reports whether SOPS has encrypted a text.
+func holdsCipher(v any) bool { return holds(v, "ENC[") }
+
+func holds(v any, words ...string) bool {
+	switch v := v.(type) {
+	case string:
+		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(v, w) })
+	case []any:
+		return slices.ContainsFunc(v, func(item any) bool { return holds(item, words...) })
+	case map[string]any:
+		return slices.ContainsFunc(slices.Collect(maps.Values(v)), func(item any) bool { return holds(item, words...) })
+	}
+	return false
 }
 
 func chartKeys() []string {
@@ -105,6 +192,7 @@ var chartRules = slices.Concat(
 		{key: "csi.provisioner.topology", to: "spec.topology.mode", set: setTopology},
 		{key: "csi.snapshotter.extraRbac", why: "no sidecar of a bundle may read Secrets, because a bundle serves one cloud"},
 		{key: "csi.resizer.extraRbac", why: "no sidecar of a bundle may read Secrets, because a bundle serves one cloud"},
+		{key: "csi.snapshotController", why: "the bundle brings no snapshot controller; install one, and doctor checks it"},
 		{key: "csi.livenessprobe.failureThreshold", why: "the probes of a bundle have fixed times"},
 		{key: "csi.livenessprobe.initialDelaySeconds", why: "the probes of a bundle have fixed times"},
 		{key: "csi.livenessprobe.timeoutSeconds", why: "the probes of a bundle have fixed times"},

@@ -219,8 +219,12 @@ func setVolumes(p *proposal, _ value) error {
 			for _, from := range mounts(v) {
 				p.noteMount(key, from)
 			}
-		case v.HostPath != nil && !strings.HasPrefix(v.HostPath.Path, "/etc/"):
+		case v.EmptyDir != nil, v.HostPath != nil && ofNode(v.HostPath.Path):
 			continue // the directories of kubelet and devices, which the bundle has too
+		case v.HostPath == nil:
+			p.note(key, "", "the bundle has no such volume; if a CA of OpenStack is in it, put its PEM into spec.credentials.caBundle, and credentials into the Secret")
+		case !strings.HasPrefix(v.HostPath.Path, "/etc/"):
+			p.note(key, "", "the bundle does not mount "+v.HostPath.Path+"; put the PEM of a CA into spec.credentials.caBundle")
 		case v.HostPath != nil:
 			p.note(key, "", "the bundle mounts no directory of a node below /etc. If "+v.HostPath.Path+" has a cloud.conf, give it to import as a further file. Put the PEM of a CA into spec.credentials.caBundle")
 		}
@@ -232,6 +236,13 @@ func setVolumes(p *proposal, _ value) error {
 	}
 	p.Spec.Driver.KubeletDir = dir
 	return nil
+}
+
+// ofNode reports whether a bundle mounts a directory of the node too: those of kubelet, of devices, and of the device manager.
+func ofNode(dir string) bool {
+	return strings.Contains(dir, "kubelet") || slices.ContainsFunc([]string{"/dev", "/sys", "/run", "/lib/modules", "/var/lib/csi"}, func(d string) bool {
+		return dir == d || strings.HasPrefix(dir, d+"/")
+	})
 }
 
 // mounted is a Secret or a ConfigMap of a volume.

@@ -55,6 +55,8 @@ func (d *decider) checkExtraArg(path, arg string, flags *pflag.FlagSet, set map[
 		d.problem("%s: the driver has no flag --%s%s", path, name, didYouMean(name, flagNames(flags)))
 	case flag.Deprecated != "":
 		d.problem("%s: --%s has no effect: %s", path, name, flag.Deprecated)
+	case name == "cloud-name":
+		d.problem("%s: --%s: a bundle serves one cloud, whose cloud.conf has no section of a name; the driver would not start", path, name)
 	case set[name] && keyOfFlag[name] != "" && flag.Value.Type() != eachText:
 		d.problem("%s: use %s in place of --%s", path, keyOfFlag[name], name)
 	case set[name] && flag.Value.Type() != eachText:

@@ -217,7 +217,7 @@ func (c *checker) defaults() {
 		object, _ := t.value.(metav1.Object)
 		switch t.value.(type) {
 		case *storagev1.StorageClass:
-			if object.GetAnnotations()["storageclass.kubernetes.io/is-default-class"] == "true" {
+			if a := object.GetAnnotations(); a["storageclass.kubernetes.io/is-default-class"] == "true" || a["storageclass.beta.kubernetes.io/is-default-class"] == "true" {
 				marked["StorageClass"] = append(marked["StorageClass"], t.Name())
 			}
 		case *volumeSnapshotClass:

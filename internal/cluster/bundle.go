@@ -148,11 +148,16 @@ func appendTo[T any](list *[]T, text []byte) error {
 	return nil
 }
 
+// IsDefaultClass reports whether claims without a class get this one. Kubernetes obeys the annotation of its beta too.
+func IsDefaultClass(c storagev1.StorageClass) bool {
+	return c.Annotations["storageclass.kubernetes.io/is-default-class"] == "true" || c.Annotations["storageclass.beta.kubernetes.io/is-default-class"] == "true"
+}
+
 // DefaultClasses are the names of the StorageClasses that are marked as the default of the cluster.
 func (b Bundle) DefaultClasses() []string {
 	var names []string
 	for _, c := range b.StorageClasses {
-		if c.Annotations["storageclass.kubernetes.io/is-default-class"] == "true" {
+		if IsDefaultClass(c) {
 			names = append(names, c.Name)
 		}
 	}

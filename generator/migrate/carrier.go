@@ -1,0 +1,220 @@
+package migrate
+
+import (
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+)
+
+// A carrier is an object or a file of another tool that holds values of upstream's chart: a HelmRelease, an Application, a HelmChart, a helmfile.
+// All of them name the chart beside the values, so one walk knows them: it looks for the name, and takes what stands with it.
+
+// upstreamChart is the name of upstream's chart.
+const upstreamChart = "openstack-cinder-csi"
+
+var (
+	chartKeyNames = []string{"chart", "chartName", "chartname", "name", "releaseName"}
+	// valuesKeys hold values, as a mapping, as a text, or as a list of both.
+	valuesKeys = []string{"values", "valuesObject", "valuesContent", "valuesInline", "valuesTemplate"}
+	// setKeys hold single values: a list of names and values, or a mapping of keys with dots.
+	setKeys = []string{"set", "set_string", "parameters"}
+	// elsewhereKeys name values that stand elsewhere.
+	elsewhereKeys = []string{"valuesFrom", "valueFiles", "valuesFiles", "valuesFile", "additionalValuesFiles"}
+)
+
+// carried gives the documents of a carrier. A text in it that cannot be read is an error that says what to give instead; nothing is carried by an
+// object without the name of the chart.
+func carried(d document) ([]document, error) {
+	c := carrier{document: d}
+	c.walk(d.yaml)
+	if d.kind() == "HelmChartConfig" && c.found == nil { // K3s and RKE2: it changes the values of the HelmChart of its name
+		if spec, _ := d.yaml["spec"].(map[string]any); spec["valuesContent"] != nil {
+			c.add(map[string]any{"valuesContent": spec["valuesContent"]}, true)
+		}
+	}
+	if d.kind() == "ConfigMap" {
+		c.manifests()
+	}
+	return c.found, c.err
+}
+
+type carrier struct {
+	document document
+	found    []document
+	err      error
+}
+
+func (c *carrier) problem(format string, args ...any) {
+	if c.err == nil {
+		c.err = &fileError{c.document.label(), fmt.Errorf(format, args...)}
+	}
+}
+
+// walk looks for mappings that name the chart. What stands below one belongs to it.
+func (c *carrier) walk(at any) {
+	switch v := at.(type) {
+	case map[string]any:
+		if namesChart(v) {
+			c.add(v, false)
+			return
+		}
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			c.walk(v[key])
+		}
+	case []any:
+		for _, item := range v {
+			c.walk(item)
+		}
+	}
+}
+
+// namesChart reports whether a mapping names the chart by one of its own keys, or as a HelmRelease does: chart.spec.chart.
+func namesChart(m map[string]any) bool {
+	for _, key := range chartKeyNames {
+		if name, is := m[key].(string); is && path.Base(name) == upstreamChart && (key != "name" && key != "releaseName" || hasValues(m)) {
+			return true
+		}
+	}
+	chart, _ := m["chart"].(map[string]any)
+	spec, _ := chart["spec"].(map[string]any)
+	name, _ := spec["chart"].(string)
+	return path.Base(name) == upstreamChart
+}
+
+func hasValues(m map[string]any) bool {
+	return slices.ContainsFunc(slices.Concat(valuesKeys, setKeys, elsewhereKeys, []string{"helm"}), func(key string) bool { return m[key] != nil })
+}
+
+// add makes a document of the values that stand with the name of the chart. Later ones replace earlier ones, as Helm has it.
+func (c *carrier) add(m map[string]any, only bool) {
+	values := map[string]any{}
+	var elsewhere []string
+	helm, _ := m["helm"].(map[string]any)
+	for _, from := range []map[string]any{m, helm} {
+		for _, key := range valuesKeys {
+			c.values(values, key, from[key], &elsewhere)
+		}
+		for _, key := range setKeys {
+			c.set(values, key, from[key])
+		}
+		for _, key := range elsewhereKeys {
+			if from[key] != nil {
+				elsewhere = append(elsewhere, key)
+			}
+		}
+	}
+	d := document{file: c.document.label() + " values", source: c.document.source, yaml: values, carried: true, partly: only}
+	if len(elsewhere) > 0 {
+		d.elsewhere = "it names values that stand elsewhere (" + strings.Join(elsewhere, ", ") + "); give these files to import too, or the text of helm get values"
+	}
+	if len(values) == 0 && len(elsewhere) > 0 {
+		d.partly = true
+	}
+	c.found = append(c.found, d)
+}
+
+// values reads a mapping, a text with one, or a list of these. A word in a list is the name of a file.
+func (c *carrier) values(into map[string]any, key string, at any, elsewhere *[]string) {
+	switch v := at.(type) {
+	case map[string]any:
+		merge(into, v)
+	case string:
+		var text map[string]any
+		switch {
+		case strings.Contains(v, "{{"), strings.Contains(v, "{%"):
+			c.problem("%s is a template; give import what it renders", key)
+		case yaml.UnmarshalStrict([]byte(v), &text) != nil:
+			c.problem("%s is no YAML mapping without repeated keys; give import the values as a file of their own", key)
+		default:
+			merge(into, text)
+		}
+	case []any:
+		for _, item := range v {
+			if name, is := item.(string); is && !strings.Contains(name, ":") {
+				*elsewhere = append(*elsewhere, key)
+				continue
+			}
+			c.values(into, key, item, elsewhere)
+		}
+	}
+}
+
+// set reads single values, whose keys have dots.
+func (c *carrier) set(into map[string]any, key string, at any) {
+	one := func(name string, value any) {
+		if strings.ContainsAny(name, "[\\") {
+			c.problem("%s: import does not read the key %q; write it as YAML", key, name)
+			return
+		}
+		parts := strings.Split(name, ".")
+		for i := range slices.Backward(parts) {
+			value = map[string]any{parts[i]: value}
+		}
+		merge(into, value.(map[string]any))
+	}
+	switch v := at.(type) {
+	case map[string]any:
+		if name, is := v["name"].(string); is {
+			one(name, v["value"])
+			return
+		}
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			one(name, v[name])
+		}
+	case []any:
+		for _, item := range v {
+			c.set(into, key, item)
+		}
+	}
+}
+
+func merge(into, from map[string]any) {
+	for key, value := range from {
+		below, is := value.(map[string]any)
+		there, both := into[key].(map[string]any)
+		if is && both {
+			merge(there, below)
+			continue
+		}
+		into[key] = value
+	}
+}
+
+// manifests are the objects that a ConfigMap holds as texts, as a ClusterResourceSet of Cluster API has them.
+func (c *carrier) manifests() {
+	data, _ := c.document.yaml["data"].(map[string]any)
+	for _, key := range slices.Sorted(maps.Keys(data)) {
+		text, _ := data[key].(string)
+		if !strings.Contains(text, "\nkind:") && !strings.HasPrefix(text, "kind:") {
+			continue
+		}
+		all, err := open(File{Name: c.document.label() + " " + key, Content: []byte(text)})
+		if err != nil {
+			continue // it is another text
+		}
+		for _, d := range all {
+			if d.yaml != nil && isWorkload(d.kind()) && runsDriver(d) {
+				c.found = append(c.found, d)
+			}
+		}
+	}
+}
+
+// aboutDriver are words of which one stands in a document about the driver.
+var aboutDriver = []string{"cinder-csi-plugin", upstreamChart, "cinder.csi.openstack.org", "cloud.conf"}
+
+// isAboutDriver reports whether a document that nothing reads is about the driver all the same. Then it is not to be passed over.
+func (d document) isAboutDriver() bool {
+	text, err := yaml.Marshal(d.yaml)
+	return err == nil && !slices.Contains(withoutSettings, d.kind()) && slices.ContainsFunc(aboutDriver, func(word string) bool { return strings.Contains(string(text), word) })
+}
+
+// withoutSettings are kinds that an installation has and no setting is in.
+var withoutSettings = []string{
+	"Service", "ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition", "PriorityClass", "Event", "Lease",
+	"PersistentVolumeClaim", "VolumeAttachment", "CSINode", "Node", "VolumeSnapshot", "VolumeSnapshotContent", "Secret", "HelmRepository", "Status",
+}
