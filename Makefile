@@ -49,11 +49,10 @@ build: ## build the four programs into bin/
 	go build -ldflags '$(LDFLAGS)' -o bin/ $(PROGRAMS:%=./cmd/%)
 
 # The module of the project, those below it that have a go.mod of their own, and the tools of lint and of releases.
-MODULES ?= $(dir $(shell find . -name go.mod -not -path './bin/*'))
+MODULES := $(dir $(shell find . -name go.mod -not -path './bin/*'))
 modules: ## download all modules, after which nothing needs a network (MODULES=". test/suite/examples": for make test)
 	for module in $(MODULES); do (cd "$$module" && go mod download); done
-	go mod download -modfile=.ci/tools.mod
-	go mod download -modfile=tools/release/tools.mod
+	$(if $(filter file,$(origin MODULES)),go mod download -modfile=.ci/tools.mod && go mod download -modfile=tools/release/tools.mod)
 
 clean: ## remove built files
 	rm -rf bin dist
