@@ -64,10 +64,12 @@ TEST_TAGS := apiserver,cluster,gitops,hypershift,monitoring,openstack,partial,re
 .PHONY: test test-root lint fuzz vulncheck
 
 # The slowest packages first, so that no core waits for one of them at the end. GOGC=400 saves the linker and the tests garbage collections, for
-# memory. COUNT=1 runs again what passed before: go keeps results, and does not know whether root had them. It holds each package to test/budget.txt.
+# memory. COUNT=1 runs again what passed before: go keeps results, and does not know whether root had them. It holds each
+# package to test/budget.txt. LOAD=2 keeps two cores busy beside the tests, which run in random order: a test that fails then depends on time or order.
 SLOWEST := generator/verify generator/cli test/suite/driver test/suite/attack/tenant driver/host
 test: test-tools ## all tests without a cloud, in short sizes (PACKAGES=./driver/attach, RUN=Detach, COUNT=1: nothing from the cache)
-	GOGC=400 go run ./test/kit/gate $(if $(COUNT),-budget test/budget.txt) -- -timeout 40m $(if $(COUNT),-count $(COUNT)) $(if $(RUN),-run '$(RUN)') $(or $(PACKAGES),$(SLOWEST:%=./%) ./...)
+	$(if $(LOAD),for i in $$(seq $(LOAD)); do timeout 5h sh -c 'while :; do :; done' & done; trap 'kill $$(jobs -p)' EXIT; )\
+	  GOGC=400 go run ./test/kit/gate $(if $(filter 1,$(COUNT)),-budget test/budget.txt) -- -timeout 90m $(if $(LOAD),-shuffle on) $(if $(COUNT),-count $(COUNT)) $(if $(RUN),-run '$(RUN)') $(or $(PACKAGES),$(SLOWEST:%=./%) ./...)
 	$(if $(PACKAGES),,cd test/suite/examples && go test ./...)
 
 # The packages whose tests call testenv.NeedRoot; a test compares. The gate runs all tests as an ordinary user, and these as root too.
