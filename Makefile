@@ -49,11 +49,10 @@ build: ## build the four programs into bin/
 	go build -ldflags '$(LDFLAGS)' -o bin/ $(PROGRAMS:%=./cmd/%)
 
 # The module of the project, those below it that have a go.mod of their own, and the tools of lint and of releases.
-MODULES ?= $(dir $(shell find . -name go.mod -not -path './bin/*'))
-modules: ## download all modules: what follows needs no network (MODULES=". test/suite/examples" for make test alone)
+MODULES := $(dir $(shell find . -name go.mod -not -path './bin/*'))
+modules: ## download all modules, after which nothing needs a network (MODULES=". test/suite/examples": for make test)
 	for module in $(MODULES); do (cd "$$module" && go mod download); done
-	go mod download -modfile=.ci/tools.mod
-	go mod download -modfile=tools/release/tools.mod
+	$(if $(filter file,$(origin MODULES)),go mod download -modfile=.ci/tools.mod && go mod download -modfile=tools/release/tools.mod)
 
 clean: ## remove built files
 	rm -rf bin dist
@@ -65,10 +64,12 @@ TEST_TAGS := apiserver,cluster,gitops,hypershift,monitoring,openstack,partial,re
 .PHONY: test test-root lint fuzz vulncheck
 
 # The slowest packages first, so that no core waits for one of them at the end. GOGC=400 saves the linker and the tests garbage collections, for
-# memory. COUNT=1 runs again what passed before: go keeps results, and does not know whether root had them. It holds each package to test/budget.txt.
+# memory. COUNT=1 runs again what passed before: go keeps results, and does not know whether root had them. It holds each
+# package to test/budget.txt. LOAD=2 keeps two cores busy beside the tests, which run in random order: a test that fails then depends on time or order.
 SLOWEST := generator/verify generator/cli test/suite/driver test/suite/attack/tenant driver/host
-test: test-tools ## all tests that need no cloud, in their short sizes; tests of real devices need root (PACKAGES=./driver/attach, RUN=Detach, COUNT=1)
-	GOGC=400 go run ./test/kit/gate $(if $(COUNT),-budget test/budget.txt) -- -timeout 20m $(if $(COUNT),-count $(COUNT)) $(if $(RUN),-run '$(RUN)') $(or $(PACKAGES),$(SLOWEST:%=./%) ./...)
+test: test-tools ## all tests without a cloud, in short sizes (PACKAGES=./driver/attach, RUN=Detach, COUNT=1: nothing from the cache)
+	$(if $(LOAD),for i in $$(seq $(LOAD)); do timeout 5h sh -c 'while :; do :; done' & done; trap 'kill $$(jobs -p)' EXIT; )\
+	  GOGC=400 go run ./test/kit/gate $(if $(filter 1,$(COUNT)),-budget test/budget.txt) -- -timeout 90m $(if $(LOAD),-shuffle on) $(if $(COUNT),-count $(COUNT)) $(if $(RUN),-run '$(RUN)') $(or $(PACKAGES),$(SLOWEST:%=./%) ./...)
 	$(if $(PACKAGES),,cd test/suite/examples && go test ./...)
 
 # The packages whose tests call testenv.NeedRoot; a test compares. The gate runs all tests as an ordinary user, and these as root too.
@@ -80,7 +81,7 @@ test-root: ## as root: the packages of make test that have tests of real devices
 # they are not vetted here (gofumpt reads their files). test/kit/strict is vetted where test/kit/kit.mk builds it, test/suite/external/e2e by
 # test/suite/external/build.sh. test/kit/render is not: its only code is one call of kubectl, which the compiler checks. No file is left out by a tag
 # of tests, so one vet reads all; what only tagged tests use shows without them (U1000).
-lint: ## format, words and names, shell scripts, module files, vet of every build tag, staticcheck
+lint: ## format, prose, shell scripts, module files, vet of every build tag, staticcheck
 	@unformatted=$$($(TOOL) gofumpt -l $(GOFILES)); [ -z "$$unformatted" ] || { echo "not gofumpt's format: $$unformatted" >&2; exit 1; }
 	go run ./tools/prose/cmd/prose
 	shellcheck $(SHFILES) .ci/run
@@ -119,12 +120,12 @@ FUZZ_OTHERS := driver/rpc:FuzzParseEndpoint=50000 driver/contract:FuzzZoneLabel=
   internal/openstacksim/cloudfile:FuzzParse=5000
 
 TARGETS ?= $(FUZZ_DRIVER) $(FUZZ_GENERATOR) $(FUZZ_OTHERS)
-fuzz: ## each fuzz target, some five seconds each (TARGETS=driver/config:FuzzParseSettings=1000, FACTOR=100 for longer)
+fuzz: ## each fuzz target, some five seconds each (TARGETS=driver/config:FuzzParseSettings=1000, FACTOR=100)
 	@set -e; for target in $(TARGETS); do \
 	  name=$${target%=*}; echo "$$name"; \
 	  go test "./$${name%:*}" -run '^$$' -fuzz "^$${name#*:}\$$" -fuzztime "$$(($${target#*=} * $(or $(FACTOR),1)))x" -fuzzminimizetime 10x -parallel 2; done
 
-vulncheck: ## known vulnerabilities that the programs reach (govulncheck; it needs the internet: https://vuln.go.dev, or GOVULNDB)
+vulncheck: ## known vulnerabilities that the programs reach (it asks https://vuln.go.dev, or GOVULNDB)
 	$(TOOL) govulncheck $${GOVULNDB:+-db $$GOVULNDB} ./cmd/...
 
 ##@ Write files that tests compare with
@@ -137,13 +138,13 @@ update: build ## update the files that tests compare with: goldens, tables and o
 format: ## write every Go file in gofumpt's format
 	$(TOOL) gofumpt -w $(GOFILES)
 
-sidecar-flags: ## read the flags of the CSI sidecars from their modules, after an image of manifests/components/images changed
+sidecar-flags: ## read the flags of the CSI sidecars from their modules, after one of their images changed
 	flags=$$(go run ./generator/verify/sidecarflags) && printf '%s\n' "$$flags" >generator/verify/sidecars.yaml
 
 chart-docs: tools ## write the chart's README from its values.yaml
 	bin/tools/helm-docs --chart-search-root charts --sort-values-order file --badge-style flat
 
-pictures: ## draw the pictures of the pages again, from manifests, measured tables, and recordings of kubectl cinder and of the dashboards' data
+pictures: ## draw the pictures of the pages again, from manifests, measured tables and recordings
 	go run ./tools/pictures/cmd/pictures
 
 include test/bed/bed.mk

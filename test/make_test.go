@@ -118,4 +118,9 @@ func TestTheHelpFitsOnTwoScreens(t *testing.T) {
 	if lines := strings.Count(string(out), "\n"); lines > 96 {
 		t.Errorf("want at most 96 lines of help, got %d", lines)
 	}
+	for line := range strings.Lines(string(out)) {
+		if len(line) > 140 {
+			t.Errorf("want at most 140 characters, got %d: %s", len(line), line)
+		}
+	}
 }

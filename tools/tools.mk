@@ -11,7 +11,7 @@ space := $(empty) $(empty)
 ##@ Image
 .PHONY: image image-driver image-generator
 
-image: $(addprefix image-,$(or $(PROGRAM),driver)) ## the OCI image of the driver in bin/ (PROGRAM=generator: of the generator; IMAGE_ARCHS="amd64 arm64" makes one for both)
+image: $(addprefix image-,$(or $(PROGRAM),driver)) ## the OCI image of the driver in bin/ (PROGRAM=generator: of the generator; IMAGE_ARCHS="amd64 arm64")
 
 image-driver: $(IMAGE_ARCHS:%=bin/linux-%/cinder-csi-driver) #: the driver's OCI image as bin/cinder-csi-image.tar (Debian; its tools are run once; IMAGE_ARCHS="amd64 arm64" makes one for both)
 	SOURCE_DATE_EPOCH="$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)}" \
@@ -47,13 +47,13 @@ RELEASE := go run ./tools/release/cmd/release -version '$(RELEASE_VERSION)' -deb
 # CLUSTER=1 goes on with the cluster bed (make cluster-up), for which REHEARSAL must name a directory.
 CLUSTER ?=
 
-release-dry-run: ## the files of a release in dist/, for both architectures, not signed, not published (Debian; VERSION=v0.1.0)
+release-dry-run: ## the files of a release in dist/, for both architectures, not signed, not published (VERSION=v0.1.0)
 	$(RELEASE) -output dist
 
-release-check: ## build the release of this commit twice, in directories and time zones that differ, and compare all checksums (minutes)
+release-check: ## build the release of this commit twice, in directories and time zones that differ, and compare
 	VERSION='$(RELEASE_VERSION)' DEBIAN_SOURCES='$(DEBIAN_SOURCES)' RELEASE_BUILDER='$(RELEASE_BUILDER)' RELEASE_HOME='$(RELEASE_HOME)' KEEP='$(KEEP)' tools/release/check.sh
 
-release-rehearsal: ## release this commit and its next patch to a registry on this machine, sign with a key of the day, and use both (REHEARSAL=DIR keeps them; CLUSTER=1: on a cluster too)
+release-rehearsal: ## release this commit and its next patch to a registry on this machine (REHEARSAL=DIR, CLUSTER=1)
 	$(if $(CLUSTER),$(if $(REHEARSAL),,$(error CLUSTER=1 needs REHEARSAL=DIR)))
 	REHEARSAL='$(REHEARSAL)' DEBIAN_SOURCES='$(DEBIAN_SOURCES)' tools/release/rehearse.sh
 	$(if $(CLUSTER),REHEARSAL='$(REHEARSAL)' tools/release/rehearse-cluster.sh)

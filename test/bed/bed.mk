@@ -3,7 +3,7 @@
 ##@ Real systems on this machine
 .PHONY: openstack-up openstack-down cloud-up cloud-down cluster-up cluster-down vm-parts guest-parts
 
-openstack-up: ## start a real OpenStack on this machine (root, Debian 12); TLS=1 or 0: its public endpoints behind TLS with a private CA, or not
+openstack-up: ## start a real OpenStack on this machine (root, Debian 12; TLS=1 or 0: behind TLS with a private CA, or not)
 	$(if $(TLS),BED_TLS=$(TLS)) test/bed/openstack/up.sh
 
 openstack-down: ## stop that OpenStack and delete its data
@@ -16,10 +16,10 @@ cloud-up cloud-down: export CLOUD := $(CLOUD)
 cloud-up cloud-down: export BACKEND := $(BACKEND)
 cloud-up cloud-down: export COMPUTE := $(COMPUTE)
 cloud-up: $(if $(filter libvirt,$(COMPUTE)),guest-parts)
-cloud-up: ## start an OpenStack of another release (root, Debian 12; CLOUD=victoria|zed|epoxy|sid, BACKEND=file|ceph, COMPUTE=loop|libvirt; the first time it installs a root directory for minutes)
+cloud-up: ## start another release (CLOUD=victoria|zed|epoxy|sid, BACKEND=file|ceph, COMPUTE=loop|libvirt)
 	test/bed/clouds/up.sh
 
-cloud-down: ## stop that OpenStack and delete its data; the root directory stays (CLOUD, BACKEND, COMPUTE)
+cloud-down: ## stop it and delete its data; its root directory stays (CLOUD, BACKEND, COMPUTE)
 	test/bed/clouds/down.sh --wipe
 
 # What the servers of COMPUTE=libvirt boot.
@@ -27,7 +27,7 @@ guest-parts: TEST_TOOLS += libvirt-clients
 guest-parts: vm-parts
 	go run ./test/bed/vm/cmd/guest-image -dir bin/vm -programs bin -join "$(CLOUD_BED)/guest" trixie
 
-cluster-up: tools ## start a Kubernetes of three nodes on the real OpenStack (root, Debian 12; the first time it builds for half an hour; KUBERNETES=v1.28.15, KUBELET=: other versions)
+cluster-up: tools ## start a Kubernetes of three nodes on the real OpenStack (KUBERNETES=v1.28.15, KUBELET=)
 	CLUSTER_KUBERNETES='$(KUBERNETES)' CLUSTER_KUBELET='$(KUBELET)' test/bed/cluster/up.sh
 
 cluster-down: ## stop that Kubernetes and delete its data; the built programs stay

@@ -10,7 +10,7 @@ endif
 .PHONY: demo test-full test-full-race test-full-errors test-full-sanity test-full-histories test-full-histories-long test-full-partial test-full-attack
 .PHONY: test-full-node-kills test-full-node-kills-ci test-full-examples test-full-sizes test-mutants test-html
 
-demo: build ## inspect, generate and verify on a simulated cloud, and the life of one volume (as root, with a file on it)
+demo: build ## inspect, generate and verify on a simulated cloud, and one volume's life (as root, with a file)
 	go run ./test/suite/demo -bin bin -dir bin/demo
 
 ALL_SUITES := race sizes errors histories partial attack node-kills sanity examples
@@ -65,13 +65,14 @@ test-full-examples: #: examples/ and own pipelines: actionlint, GitLab CI, Terra
 	cd test/suite/examples && go test -count 1 -tags $(TAGS),crds ./...
 
 # FULL=1 runs the tests of the changed package without -short too. SUITES are packages whose tests run after those.
-test-mutants: ## mutants of the product, each caught by its test; RANDOM=10 DIRS=driver/host,driver/node SEED= SUITES= FULL= draws some; HISTORIES=1 plays histories
+# RANDOM=10 draws some by a rule: DIRS=driver/host,driver/node SEED= SUITES= FULL=. HISTORIES=1 plays those of the histories.
+test-mutants: ## mutants of the product, each caught by its test (RANDOM=10 DIRS=driver/host, HISTORIES=1)
 	$(if $(HISTORIES),go test ./test/suite/histories -count 1 -timeout 30m -run '^TestEveryMutant' -mutants -v,\
 	  go run ./test/suite/mutants/cmd $(if $(RANDOM),-random $(RANDOM) -dirs '$(or $(DIRS),driver)' -seed '$(SEED)' -suites '$(SUITES)' $(if $(FULL),-full)))
 
 # The browser is large, so this is not part of the gate.
 HTML_SCREENSHOTS ?= docs/images
-test-html: build ## as root on Debian: open the HTML pages in Chromium (it is installed if it is missing); writes docs/images
+test-html: build ## as root on Debian: the HTML pages in Chromium; writes docs/images
 	@command -v chromium >/dev/null || { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 install -y -qq --no-install-recommends chromium fonts-dejavu-core >/dev/null; }
 	mkdir -p $(HTML_SCREENSHOTS)
 	cd test/suite/html && go test -count 1 -timeout 10m -generator "$(abspath bin/cinder-csi-generator)" -screenshots "$(abspath $(HTML_SCREENSHOTS))"
@@ -79,13 +80,13 @@ test-html: build ## as root on Debian: open the HTML pages in Chromium (it is in
 ##@ Prove it with the tools of users
 .PHONY: test-render test-strict test-monitoring
 
-test-render: tools ## helm lint; helm 3, helm 4 and kubectl kustomize give what the generator verified in process; the chart's README (PAIRWISE=1: each pair of switches, minutes)
+test-render: tools ## helm 3 and 4, kubectl kustomize and helm lint agree with the generator (PAIRWISE=1: every pair of switches)
 	$(GATE) -count 1 -tags $(TAGS),render $(if $(PAIRWISE),-run '^TestToolsGive' ./generator/verify -pairwise,-run '^TestTools' ./generator/verify ./overlays ./charts)
 
-test-strict: bin/tools/strict crds ## each object of each target, format and switch by the API server's decoding, defaults and validation (the first build takes minutes)
+test-strict: bin/tools/strict crds ## each object by the API server's own decoding, defaults and validation (the first build takes minutes)
 	$(GATE) -count 1 -tags $(TAGS),strict -run '^TestTheAPIServer' ./generator/verify
 
-test-monitoring: build test-tools test-monitoring-tools ## each alert fires in its scenario and only there, each panel shows data of a real Prometheus; prints the tables (UPDATE=1 records the data of the pictures: eight minutes more)
+test-monitoring: build test-tools test-monitoring-tools ## each alert fires in its scenario and only there, each panel shows data (UPDATE=1 records that data)
 	go test -tags $(TAGS),monitoring ./test/suite/monitoring -count 1 -v -run 'Alert|Panel|Files|Metric' $(if $(UPDATE),-update -timeout 30m) | grep -v -e '^=== ' -e '^ *--- PASS'
 
 ##@ Prove it in QEMU
@@ -109,7 +110,7 @@ test-vm-ci: vm-parts #: the part that the gate runs: virtio and SCSI disks, and 
 
 BED_TEST := go test -count 1 -timeout 30m -v
 
-test-openstack: $(addprefix test-openstack-,$(or $(CASE),parity driver)) ## cloudparity, generator, driver and csi-sanity against the real cloud; starts it if it is not up (CASE=list)
+test-openstack: $(addprefix test-openstack-,$(or $(CASE),parity driver)) ## cloudparity, generator, driver and csi-sanity on the real cloud; starts it if needed (CASE=list)
 
 test-openstack-parity: #: the cases of the simulated cloud, on the real cloud
 	$(MAKE) openstack-up
@@ -119,7 +120,7 @@ test-openstack-driver: build tools #: generator, driver, conformance, csi-sanity
 	$(MAKE) openstack-up
 	$(GATE) -count 1 -tags $(TAGS),openstack -timeout 30m -run '$(OPENSTACK_TESTS)' ./test/suite/openstack ./driver/openstack
 
-test-cloud: $(addprefix test-cloud-,$(or $(CASE),driver)) ## an OpenStack of another release (make cloud-up); keeps the record and writes the table (CLOUD=epoxy, CASE=guests)
+test-cloud: $(addprefix test-cloud-,$(or $(CASE),driver)) ## the same on a cloud of make cloud-up; keeps the record and writes the table (CLOUD=epoxy, CASE=guests)
 
 test-cloud-driver: build tools #: cloudparity, generator, driver, conformance, csi-sanity on a cloud of make cloud-up; keeps the record and writes the table (CLOUD=epoxy)
 	$(MAKE) cloud-up
@@ -150,7 +151,7 @@ test-openstack-options: export BED_GATEWAY_RATE := 20
 test-openstack-options: export BED_FILTERS := $(CURDIR)/test/bed/openstack/few-filters.json
 test-openstack-options: export NOVA_CROSS_AZ_ATTACH := false
 test-openstack-options: export BED_NODES_PER_AZ := 2
-test-openstack-options: build tools #: as test-openstack-driver, on a cloud behind haproxy with 30 s timeouts and a rate limit, with short pages and few filters, without cross_az_attach; starts it, so none may be up
+test-openstack-options: build tools #: as driver, on a cloud behind haproxy with 30 s timeouts and a rate limit, with short pages and few filters, without cross_az_attach; starts it, so none may be up
 	$(MAKE) openstack-up
 	SSL_CERT_FILE='$(OPENSTACK_BED)/state/tls/ca.pem' \
 	  $(GATE) -count 1 -tags $(TAGS),openstack -timeout 1h -run '$(OPENSTACK_TESTS)' ./test/suite/openstack ./driver/openstack
@@ -178,7 +179,7 @@ test-apiserver-bundles: build tools crds #: apply, re-apply and remove each bund
 	$(CLUSTER_PROGRAMS)
 	$(GATE) -count 1 -tags $(TAGS),apiserver -timeout 30m ./test/suite/apiserver
 
-test-gitops: build tools crds ## Argo CD's and Flux's own controllers apply the bundles of examples/gitops (half an hour to build the first time, then six minutes)
+test-gitops: build tools crds ## Argo CD's and Flux's controllers apply examples/gitops (half an hour to build the first time)
 	$(CLUSTER_PROGRAMS)
 	test/suite/gitops/build.sh
 	$(GATE) -count 1 -tags $(TAGS),gitops -timeout 30m -parallel 1 ./test/suite/gitops
@@ -198,7 +199,7 @@ test-apiserver-hangs: build crds #: kubectl-cinder names the cause of each way t
 	$(GATE) -count 1 -tags $(TAGS),apiserver -timeout 10m -run '^TestVolume' ./test/suite/apiserver $(if $(RECORD),-update)
 	$(if $(RECORD),go test ./internal/diagnosis -update && go test ./docs -run References -update)
 
-test-hypershift: build tools crds ## as root: a hypershift bundle on two API servers and the real cloud, with each way to reach the guest (HYPERSHIFT_CLOUD=simulated without it)
+test-hypershift: build tools crds ## as root: a hypershift bundle on two API servers and the real cloud (HYPERSHIFT_CLOUD=simulated)
 	$(CLUSTER_PROGRAMS)
 	$(if $(filter simulated,$(HYPERSHIFT_CLOUD)),,$(MAKE) openstack-up)
 	$(GATE) -count 1 -tags $(TAGS),hypershift -timeout 30m ./test/suite/hypershift
@@ -214,7 +215,7 @@ SCALE_small := -volumes 100 -nodes 20 -rest 30s
 SCALE_medium := -volumes 1000 -nodes 100 -steady 1m -burst 200 -rest 2m -moved 100 -refused 500
 SCALE_full := -volumes 10000 -nodes 1000 -steady 10m -burst 1000 -rest 5m -moved 1000 -refused 500
 SCALE_OF := $(if $(PLUGIN),upstream-)
-test-scale: build ## as root: real control plane, sidecars and driver, hollow nodes, simulated cloud; writes the pages (SCALE=small|medium|full|all, AGAIN=1: compare with the record of before, PLUGIN=PATH)
+test-scale: build ## as root: up to 10,000 volumes on 1,000 hollow nodes (SCALE=small|medium|full|all, AGAIN=1, PLUGIN=PATH)
 	$(CLUSTER_PROGRAMS)
 	$(if $(and $(PLUGIN),$(AGAIN)),$(error AGAIN compares two runs of this driver, so it goes without PLUGIN))
 	status=0; for scale in $(if $(filter all,$(SCALE)),small medium full,$(SCALE)); do \
@@ -234,7 +235,7 @@ test-cluster-bundle: build tools image-driver #: a bundle in that cluster, by Ku
 
 # What is tried on a cluster of another version: the life of a bundle, the pages, and twelve scenarios.
 VERSION_SCENARIOS = a claim waits|a StatefulSet|raw block|ReadWriteOncePod|is cloned|respects|drained node start|kubelet is killed|loses its power|start-up taint
-test-cluster-version: build tools image-driver #: the same, with twelve scenarios of e2e, for a cluster of another version (make cluster-up KUBERNETES=v1.28.15); keeps the record and writes the table
+test-cluster-version: build tools image-driver #: the same and twelve scenarios of e2e, on a cluster of another version; keeps the record and writes the table
 	{ go test -json -count 1 -tags $(TAGS),cluster -timeout 1h -run 'TestBundle|TestThePages' ./test/suite/cluster; \
 	  go test -json -count 1 -tags $(TAGS),cluster -timeout 1h -run '^TestEndToEnd$$/($(or $(SCENARIO),$(VERSION_SCENARIOS)))' ./test/suite/cluster; } | \
 	  go run ./test/judge versions -bed "$${CLUSTER_BED:-$${TMPDIR:-/tmp}/cluster-bed}"

@@ -105,7 +105,13 @@ func run(skips string, args, env []string, out io.Writer) error {
 }
 
 func judge(in io.Reader, out io.Writer, may allowed) (o outcome, err error) {
-	_, err = testlog.Reader{Out: out, Ended: func(t testlog.Test) { o.end(t, out, may) }}.Read(in)
+	tests, err := testlog.Reader{Out: out, Ended: func(t testlog.Test) { o.end(t, out, may) }}.Read(in)
+	for _, t := range tests {
+		if t.Outcome == testlog.Unfinished && t.Name != "" { // its binary ended first: a panic, a timeout, or a signal
+			o.failed++
+			fmt.Fprintf(out, "did not end: %s %s\n%s", t.Package, t.Name, t.Output)
+		}
+	}
 	return o, err
 }
 

@@ -58,6 +58,19 @@ func TestASkipForWantOfRootOrToolsNeedsNoLine(t *testing.T) {
 	}
 }
 
+// The tests that a timeout ends have no result of their own, and one of them has what every goroutine does.
+func TestATestThatDidNotEndFailsAndSaysWhy(t *testing.T) {
+	in := strings.NewReader(`{"Action":"run","Package":"p","Test":"A"}
+{"Action":"output","Package":"p","Test":"A","Output":"panic: test timed out after 20m0s\n"}
+{"Action":"fail","Package":"p"}
+`)
+	var out strings.Builder
+	o, err := judge(in, &out, allowed{})
+	if want := "did not end: p A\npanic: test timed out after 20m0s\n"; err != nil || o.failed != 1 || !strings.Contains(out.String(), want) {
+		t.Errorf("%v, %d failed, printed %q; want %q", err, o.failed, &out, want)
+	}
+}
+
 func TestAMeasuredFigureOfATestThatPassesIsPrinted(t *testing.T) {
 	in := strings.NewReader(`{"Action":"output","Package":"p","Test":"A","Output":"measured: 77 MiB\n"}
 {"Action":"output","Package":"p","Test":"A","Output":"noise\n"}

@@ -2,7 +2,9 @@ package recipes
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,6 +14,11 @@ import (
 // runMake runs make at the top of a source tree such that no recipe and no $(shell) runs anything: the shell is true.
 func runMake(t *testing.T, top string, args ...string) string {
 	t.Helper()
+	for _, file := range makeFiles(t, top) { // opened, so that go test runs again after a change of one
+		if _, err := os.ReadFile(file); err != nil {
+			t.Fatal(err)
+		}
+	}
 	cmd := exec.CommandContext(t.Context(), "make", append([]string{"-C", top, "--no-print-directory", "SHELL=true"}, args...)...)
 	cmd.Env = append(cmd.Environ(), "MAKEFLAGS=", "MAKELEVEL=", "LC_ALL=C")
 	out, err := cmd.CombinedOutput()
@@ -19,6 +26,19 @@ func runMake(t *testing.T, top string, args ...string) string {
 		t.Fatalf("make %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
 	return string(out)
+}
+
+func makeFiles(t *testing.T, top string) []string {
+	t.Helper()
+	files := []string{filepath.Join(top, "Makefile")}
+	for _, pattern := range []string{"tools/*.mk", "test/*/*.mk"} {
+		found, err := filepath.Glob(filepath.Join(top, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, found...)
+	}
+	return files
 }
 
 // targetsOf returns the targets that are no files, in make's order.

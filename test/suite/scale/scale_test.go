@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cinder-csi/cinder-csi/test/suite/scale/record"
 	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
+	"github.com/cinder-csi/cinder-csi/test/suite/scale/record"
 )
 
 var (
