@@ -161,8 +161,8 @@ func (p *process) peak(t *testing.T) int {
 	return n << 10
 }
 
-// TestThePeakOfTheDriversMemoryAgainstAHostileCloud runs all RPCs and more creates at once against each attack, each for a second and a half
-// and until the cloud has got as many requests as there are calls.
+// TestThePeakOfTheDriversMemoryAgainstAHostileCloud runs all RPCs and more creates at once against each attack, each for a second and a half.
+// On a busy machine an attack goes on until the cloud has got as many requests as there are calls.
 func TestThePeakOfTheDriversMemoryAgainstAHostileCloud(t *testing.T) {
 	testenv.NeedFull(t, "builds the driver, and attacks it for half a minute")
 	h := newHostile()
