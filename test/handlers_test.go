@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// A request that its caller no longer waits for may still be in its handler when the test reads, or sets for its next case, what the handler writes.
-// A machine that is busy lets that happen.
+// A caller may give up while its request is still in the handler, on a busy machine above all. Then the handler writes while the test reads, or sets
+// the variable for its next case.
 func TestNoHandlerWritesAVariableOfItsTestWithoutALock(t *testing.T) {
 	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
 		switch {
@@ -34,7 +34,7 @@ func TestNoHandlerWritesAVariableOfItsTestWithoutALock(t *testing.T) {
 	}
 }
 
-// unlockedWrites are the places of a file where a function literal of an HTTP handler writes a variable from outside of it, and calls no Lock.
+// unlockedWrites are the places of a file where an HTTP handler, a function literal without a call of Lock, writes a variable from outside.
 func unlockedWrites(name string, text any) ([]string, error) {
 	files := token.NewFileSet()
 	parsed, err := parser.ParseFile(files, name, text, 0)

@@ -62,7 +62,7 @@ func TestRootRunsEveryPackageThatNeedsRoot(t *testing.T) {
 // A short size that no target plays in full is a proof that nobody has.
 func TestEverySizeIsPlayedInFull(t *testing.T) {
 	suites := strings.Join(makeFiles(t), "\n")
-	for _, dir := range callers(t, "Full") {
+	for _, dir := range callers(t, "Full|NeedFull") {
 		if dir == "test" || slices.Contains(listed(t, "SIZES"), dir) {
 			continue
 		}

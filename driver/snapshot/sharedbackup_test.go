@@ -10,6 +10,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
 	"github.com/cinder-csi/cinder-csi/test/kit/cloudtest"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 func changesOnly(status volume.Status) volume.Snapshot {
@@ -104,9 +105,9 @@ func TestTheDeleteOfAFailedBackupNeverDeletesTheDataOfAnother(t *testing.T) {
 
 // On most days nothing changes, so an incremental backup has no objects in a chunked store. That is no sign of Ceph. In Ceph the user deletes one a day.
 func TestAYearOfDailyIncrementalBackups(t *testing.T) {
-	days := 365
-	if testing.Short() {
-		days = 45
+	days := 45
+	if testenv.Full() {
+		days = 365
 	}
 	for name, test := range map[string]struct{ ceph, encrypted bool }{
 		"in a chunked store":                        {false, false},

@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"sigs.k8s.io/yaml"
@@ -51,20 +52,32 @@ type goMod struct {
 // modules are the go.mod files of the repository and the one of the tools, by path.
 func modules(t *testing.T) map[string]goMod {
 	t.Helper()
+	all, err := readModules()
+	if err != nil || len(all) < 9 {
+		t.Fatalf("found %d modules, want at least 9; error %v", len(all), err)
+	}
+	return all
+}
+
+// readModules starts a process for each file, so all tests share the result.
+var readModules = sync.OnceValues(func() (map[string]goMod, error) {
 	all := map[string]goMod{}
-	add := func(name string) {
-		read(t, name) // so that the result of the test is not kept when the file changes
-		text, err := exec.CommandContext(t.Context(), "go", "mod", "edit", "-json", filepath.Join(top, name)).Output()
+	add := func(name string) error {
+		if _, err := os.ReadFile(filepath.Join(top, name)); err != nil { // so that the result of the test is not kept when the file changes
+			return err
+		}
+		text, err := exec.Command("go", "mod", "edit", "-json", filepath.Join(top, name)).Output()
 		if err != nil {
-			t.Fatal(err)
+			return err
 		}
 		var file goMod
-		if err := json.Unmarshal(text, &file); err != nil {
-			t.Fatal(err)
-		}
+		err = json.Unmarshal(text, &file)
 		all[name] = file
+		return err
 	}
-	add(".ci/tools.mod")
+	if err := add(".ci/tools.mod"); err != nil {
+		return nil, err
+	}
 	err := fs.WalkDir(os.DirFS(top), ".", func(name string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -72,15 +85,12 @@ func modules(t *testing.T) map[string]goMod {
 		case entry.IsDir() && slices.Contains([]string{".git", "bin", "testdata"}, entry.Name()):
 			return fs.SkipDir
 		case entry.Name() == "go.mod":
-			add(name)
+			return add(name)
 		}
 		return nil
 	})
-	if err != nil || len(all) < 9 {
-		t.Fatalf("found %d modules, want at least 9; error %v", len(all), err)
-	}
-	return all
-}
+	return all, err
+})
 
 // required is the version of a module that a go.mod requires, replaced or not; empty if it requires none.
 func required(file goMod, path string) string {

@@ -57,8 +57,8 @@ func TestAFaultOfOneKindOfRequestStaysSmall(t *testing.T) {
 	}
 }
 
-// play plays the healthy run of a scenario, and then the cells of each kind of request that it sent: all with -full, otherwise one of each kind
-// in turn.
+// play plays the healthy run of a scenario, and then the cells of each kind of request that it sent. Without -full, a kind has one cell: that of
+// the next fault in turn.
 func (p *played) play(t *testing.T, table map[string][]codes.Code, s scenario, n, first int) {
 	healthy := play(t, s, n, kind{}, nil)
 	p.note(healthy)
