@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"regexp"
@@ -28,6 +29,9 @@ type job struct {
 
 // applyAll runs the test of each mutant. An error says which rules no test holds any more.
 func applyAll(ctx context.Context, root string, all []mutant.Mutant, out io.Writer) error {
+	if len(all) == 0 {
+		return errors.New("no mutant has such a name")
+	}
 	var problems []string
 	var jobs []*job
 	patterns := map[string][]string{} // by package
