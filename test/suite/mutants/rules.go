@@ -274,4 +274,38 @@ var Rules = []mutant.Mutant{
 	{Name: "pod-that-runs-first", Rule: "the pod that waits explains a volume", Edits: []mutant.Edit{
 		edit("internal/diagnosis", "rank(p) > rank(*best)", "rank(p) < rank(*best)"),
 	}, CaughtBy: test("./internal/diagnosis", "^TestEachRecordedHangIsNamedWithItsCause$")},
+	{Name: "bind-failure-ignored", Rule: "a failed bind is an error", Edits: []mutant.Edit{
+		edit("driver/host/mount", `return volume.Errorf(volume.Failed, "bind %s at %s: %w", source, target, err)`, "return nil"),
+	}, CaughtBy: test("./driver/host/mount", "^TestEachStepOfAMountMayFail$")},
+	{Name: "writable-mount-stays", Rule: "a bind that cannot become read-only is removed", Edits: []mutant.Edit{
+		edit("driver/host/mount", "return errors.Join(err, c.unmount(target, unix.UMOUNT_NOFOLLOW))", "return err"),
+	}, CaughtBy: test("./driver/host/mount", "^TestEachStepOfAMountMayFail$")},
+	{Name: "remount-drops-flags", Rule: "a bind keeps its flags when it becomes read-only", Edits: []mutant.Edit{
+		edit("driver/host/mount", `unix.MS_RDONLY|flags, "")`, `unix.MS_RDONLY|flags&0, "")`),
+	}, CaughtBy: test("./driver/host/mount", "^TestEachStepOfAMountMayFail$")},
+	{Name: "node-in-a-volume", Rule: "a device node inside a volume is not where the disk is in use", Edits: []mutant.Edit{
+		edit("driver/host/mount", " && !inPodVolume(e.Path)", ""),
+	}, CaughtBy: test("./driver/host/mount", "^TestADeviceNodeInAPodsVolumeIsNoUseOfItsDisk$")},
+	{Name: "publish-without-verify", Rule: "a disk is verified before it is published", Edits: []mutant.Edit{
+		edit("driver/host", `	if err := d.Verify(ctx); err != nil {
+		return err
+	}
+	if err := h.mounts.Bind(staging, target, readOnly); err`, "	if err := h.mounts.Bind(staging, target, readOnly); err"),
+	}, CaughtBy: test("./driver/host", "^TestADiskThatIsExchangedBeforeTheBindIsNotPublished$")},
+	{Name: "block-without-verify", Rule: "a raw block disk is verified before it is published", Edits: []mutant.Edit{
+		edit("driver/host", `	if err := d.Verify(ctx); err != nil {
+		return err
+	}
+	if err := h.mounts.Bind(node, target, p.ReadOnly); err`, "	if err := h.mounts.Bind(node, target, p.ReadOnly); err"),
+	}, CaughtBy: test("./driver/host", "^TestADiskThatIsExchangedBeforeTheBindIsNotPublished$")},
+	{Name: "bound-unchecked", Rule: "the mount table shows a bound device", Edits: []mutant.Edit{
+		edit("driver/host", "return h.checkBound(p.Volume, node, target,", `return nil
+	return h.checkBound(p.Volume, node, target,`),
+	}, CaughtBy: test("./driver/host", "^TestABlockBindThatTheTableDoesNotShowIsNoPublication$")},
+	{Name: "read-only-block-written-out", Rule: "a block volume that was read-only is not written out", Edits: []mutant.Edit{
+		edit("driver/host", `node == "" || published.ReadOnly() {`, `node == "" {`),
+	}, CaughtBy: test("./driver/host", "^TestABlockVolumeIsWrittenOutBeforeItsWriterLeaves$")},
+	{Name: "wide-size", Rule: "the upper half of the size of a file system counts", Edits: []mutant.Edit{
+		edit("driver/host/fs", "if little.Uint32(super[96:])&wide != 0 {", "if false {"),
+	}, CaughtBy: test("./driver/host/fs", "^TestTheSizeOfADamagedExtIsThatOfItsBackupsToo$")},
 }
