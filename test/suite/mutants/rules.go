@@ -308,4 +308,7 @@ var Rules = []mutant.Mutant{
 	{Name: "wide-size", Rule: "the upper half of the size of a file system counts", Edits: []mutant.Edit{
 		edit("driver/host/fs", "if little.Uint32(super[96:])&wide != 0 {", "if false {"),
 	}, CaughtBy: test("./driver/host/fs", "^TestTheSizeOfADamagedExtIsThatOfItsBackupsToo$")},
+	{Name: "server-unchecked", Rule: "a server without the required metadata gets no volume", Edits: []mutant.Edit{
+		edit("driver/attach", "has != want {", "has != want && false {"),
+	}, CaughtBy: test("./test/suite/driver", "^TestAServerWithoutTheRequiredMetadataGetsNoVolume$")},
 }
