@@ -68,7 +68,7 @@ test-full-examples: #: examples/ and own pipelines: actionlint, GitLab CI, Terra
 # RANDOM=10 draws some by a rule: DIRS=driver/host,driver/node SEED= SUITES= FULL=. HISTORIES=1 plays those of the histories.
 test-mutants: ## mutants of the product, each caught by its test (RANDOM=10 DIRS=driver/host, HISTORIES=1)
 	$(if $(HISTORIES),go test ./test/suite/histories -count 1 -timeout 30m -run '^TestEveryMutant' -mutants -v,\
-	  go run ./test/suite/mutants/cmd $(if $(RANDOM),-random $(RANDOM) -dirs '$(or $(DIRS),driver)' -seed '$(SEED)' -suites '$(SUITES)' $(if $(FULL),-full)))
+	  go run ./test/suite/mutants/cmd $(if $(RANDOM),-random $(RANDOM) -dirs '$(DIRS)' -seed '$(SEED)' -suites '$(SUITES)' $(if $(FULL),-full)))
 
 # The browser is large, so this is not part of the gate.
 HTML_SCREENSHOTS ?= docs/images

@@ -56,8 +56,13 @@ func (r Reader) Read(in io.Reader) ([]Test, error) {
 		r.Out = io.Discard
 	}
 	type key struct{ pkg, test string }
-	var begun, ended []*Test
-	running, parents := map[key]*Test{}, map[key]bool{}
+	type test struct {
+		Test
+		output strings.Builder // some tests print much
+	}
+	var begun []*test
+	var all []Test
+	running, parents := map[key]*test{}, map[key]bool{}
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, 16<<20)
 	for lines.Scan() {
@@ -76,7 +81,7 @@ func (r Reader) Read(in io.Reader) ([]Test, error) {
 		at := key{e.Package, e.Test}
 		t := running[at]
 		if t == nil {
-			t = &Test{Package: e.Package, Name: e.Test}
+			t = &test{Test: Test{Package: e.Package, Name: e.Test}}
 			running[at], begun = t, append(begun, t)
 			for name := e.Test; strings.Contains(name, "/"); {
 				name = name[:strings.LastIndex(name, "/")]
@@ -85,27 +90,23 @@ func (r Reader) Read(in io.Reader) ([]Test, error) {
 		}
 		switch e.Action {
 		case "output":
-			t.Output += e.Output
+			t.output.WriteString(e.Output)
 			if strings.HasPrefix(e.Output, Measured) {
 				fmt.Fprint(r.Out, e.Output)
 			}
 		case "pass", "fail", "skip":
-			t.Outcome, t.Seconds, t.HasSubtests = Outcome(e.Action), e.Elapsed, parents[at]
+			t.Outcome, t.Seconds, t.HasSubtests, t.Output = Outcome(e.Action), e.Elapsed, parents[at], t.output.String()
 			delete(running, at)
-			ended = append(ended, t)
+			all = append(all, t.Test)
 			if r.Ended != nil {
-				r.Ended(*t)
+				r.Ended(t.Test)
 			}
 		}
 	}
-	var all []Test
-	for _, t := range ended {
-		all = append(all, *t)
-	}
 	for _, t := range begun {
 		if t.Outcome == Unfinished {
-			t.HasSubtests = parents[key{t.Package, t.Name}]
-			all = append(all, *t)
+			t.HasSubtests, t.Output = parents[key{t.Package, t.Name}], t.output.String()
+			all = append(all, t.Test)
 		}
 	}
 	return all, lines.Err()

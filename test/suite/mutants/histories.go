@@ -28,8 +28,8 @@ var Histories = []mutant.Mutant{
 		edit("driver/attach", "left <= 0 || seen.nova == novaServerGone", "left <= time.Hour"),
 	}, CaughtBy: test("./driver/attach", "^TestDetachNamesTheUnconfirmedAttachWhenTheCallerLeaves$")},
 	{Name: "detach-ok-when-accepted", Rule: "ControllerUnpublishVolume returns OK once Cinder no longer shows the volume at the server", Edits: []mutant.Edit{
-		edit("driver/attach", "if complete, err = s.awaitDetached(", `return true, nil, nil
-	if complete, err = s.awaitDetached(`),
+		edit("driver/attach", "v, detached, err := s.awaitDetached(", `return true, nil, nil
+	v, detached, err := s.awaitDetached(`),
 	}, CaughtBy: test("./driver/attach", "^TestADetachThatTheHostFailsIsAnError$")},
 	{Name: "detach-without-nova", Rule: "ControllerUnpublishVolume returns OK once Nova no longer lists the volume for the server", Edits: []mutant.Edit{
 		edit("driver/attach", "complete, err = s.awaitUnlisted(ctx, id, server)", "complete, err = true, nil"),

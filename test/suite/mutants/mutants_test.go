@@ -8,7 +8,7 @@ import (
 )
 
 // fewest is how many rules of the product a quick test is known to hold. It only grows.
-const fewest = 112
+const fewest = 122
 
 // Each mutant applies to the present code, and names its test. The command in cmd proves that the test fails.
 func TestEveryMutantOfTheTableApplies(t *testing.T) {

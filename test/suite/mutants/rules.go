@@ -18,7 +18,7 @@ var Rules = []mutant.Mutant{
 		edit("driver/attach", "if !a.cached && !another {", "if !another {"),
 	}, CaughtBy: test("./driver/attach", "^TestARefusalAfterACachedReadingIsRepeatedOnce$")},
 	{Name: "multiattach-kept-by-host", Rule: "a multiattach volume in use again was not kept by the compute host", Edits: []mutant.Edit{
-		edit("driver/attach", "v.Status == volume.InUse && !v.Multiattach", "v.Status == volume.InUse"),
+		edit("driver/attach", `case v.Status != volume.InUse || v.Multiattach:`, `case v.Status != volume.InUse:`),
 	}, CaughtBy: test("./driver/attach", "^TestAMultiattachVolumeThatIsInUseAgainIsNotKeptByTheHost$")},
 	{Name: "foreign-reservation-is-a-host", Rule: "an attachment without a server that has not reached a host is a reservation", Edits: []mutant.Edit{
 		edit("driver/attach", "case slices.Contains(reachedHost, a.Status):", "case true:"),
@@ -115,7 +115,9 @@ var Rules = []mutant.Mutant{
 		edit("driver/openstack", "answer.Actual < 400 || answer.Actual >= 500", "answer.Actual < 400 || answer.Actual > 500"),
 	}, CaughtBy: test("./driver/openstack", "^TestOnlyAnAnswerOfTheServiceEndsARequest$")},
 	{Name: "retry-after-shortened", Rule: "a shorter Retry-After does not shorten a pause", Edits: []mutant.Edit{
-		edit("driver/openstack/transport", " && now.Add(pause).After(l.free)", ""),
+		edit("driver/openstack/transport", `if a.After(b) {
+		return a`, `if a.After(b) && false {
+		return a`),
 	}, CaughtBy: test("./driver/openstack/transport", "^TestAShorterRetryAfterDoesNotShortenAPause$")},
 	{Name: "complaint-keeps-rate", Rule: "a complaint of the cloud halves the rate", Edits: []mutant.Edit{
 		edit("driver/openstack/transport", "min(l.rate, l.full)/2", "min(l.rate, l.full)"),
@@ -258,7 +260,7 @@ var Rules = []mutant.Mutant{
 		edit("internal/cloud", "time.Since(l.since) < loginPause:", "time.Since(l.since) < 0:"),
 	}, CaughtBy: test("./internal/cloud", "^TestLazyLogsInOnceAndRemembersAFailureForAMoment$")},
 	{Name: "reload-keeps-failure", Rule: "new settings end the pause after a failed login", Edits: []mutant.Edit{
-		edit("internal/cloud", "l.wanted, l.failed = now, nil", "l.wanted = now"),
+		edit("internal/cloud", `l.wanted, l.failed = c.with, nil`, `l.wanted = c.with`),
 	}, CaughtBy: test("./internal/cloud", "^TestLiveTakesWhatCanBeReadBeforeItsFirstLogin$")},
 	{Name: "region-not-compared", Rule: "endpoints of another region are not used", Edits: []mutant.Edit{
 		edit("internal/cloud", "Region != e.Region && ", "Region != e.Region || "),
@@ -272,4 +274,41 @@ var Rules = []mutant.Mutant{
 	{Name: "pod-that-runs-first", Rule: "the pod that waits explains a volume", Edits: []mutant.Edit{
 		edit("internal/diagnosis", "rank(p) > rank(*best)", "rank(p) < rank(*best)"),
 	}, CaughtBy: test("./internal/diagnosis", "^TestEachRecordedHangIsNamedWithItsCause$")},
+	{Name: "bind-failure-ignored", Rule: "a failed bind is an error", Edits: []mutant.Edit{
+		edit("driver/host/mount", `return volume.Errorf(volume.Failed, "bind %s at %s: %w", source, target, err)`, "return nil"),
+	}, CaughtBy: test("./driver/host/mount", "^TestEachStepOfAMountMayFail$")},
+	{Name: "writable-mount-stays", Rule: "a bind that cannot become read-only is removed", Edits: []mutant.Edit{
+		edit("driver/host/mount", "return errors.Join(err, c.unmount(target, unix.UMOUNT_NOFOLLOW))", "return err"),
+	}, CaughtBy: test("./driver/host/mount", "^TestEachStepOfAMountMayFail$")},
+	{Name: "remount-drops-flags", Rule: "a bind keeps its flags when it becomes read-only", Edits: []mutant.Edit{
+		edit("driver/host/mount", `unix.MS_RDONLY|flags, "")`, `unix.MS_RDONLY|flags&0, "")`),
+	}, CaughtBy: test("./driver/host/mount", "^TestEachStepOfAMountMayFail$")},
+	{Name: "node-in-a-volume", Rule: "a device node inside a volume is not where the disk is in use", Edits: []mutant.Edit{
+		edit("driver/host/mount", " && !inPodVolume(e.Path)", ""),
+	}, CaughtBy: test("./driver/host/mount", "^TestADeviceNodeInAPodsVolumeIsNoUseOfItsDisk$")},
+	{Name: "publish-without-verify", Rule: "a disk is verified before it is published", Edits: []mutant.Edit{
+		edit("driver/host", `	if err := d.Verify(ctx); err != nil {
+		return err
+	}
+	if err := h.mounts.Bind(staging, target, readOnly); err`, "	if err := h.mounts.Bind(staging, target, readOnly); err"),
+	}, CaughtBy: test("./driver/host", "^TestADiskThatIsExchangedBeforeTheBindIsNotPublished$")},
+	{Name: "block-without-verify", Rule: "a raw block disk is verified before it is published", Edits: []mutant.Edit{
+		edit("driver/host", `	if err := d.Verify(ctx); err != nil {
+		return err
+	}
+	if err := h.mounts.Bind(node, target, p.ReadOnly); err`, "	if err := h.mounts.Bind(node, target, p.ReadOnly); err"),
+	}, CaughtBy: test("./driver/host", "^TestADiskThatIsExchangedBeforeTheBindIsNotPublished$")},
+	{Name: "bound-unchecked", Rule: "the mount table shows a bound device", Edits: []mutant.Edit{
+		edit("driver/host", "return h.checkBound(p.Volume, node, target,", `return nil
+	return h.checkBound(p.Volume, node, target,`),
+	}, CaughtBy: test("./driver/host", "^TestABlockBindThatTheTableDoesNotShowIsNoPublication$")},
+	{Name: "read-only-block-written-out", Rule: "a block volume that was read-only is not written out", Edits: []mutant.Edit{
+		edit("driver/host", `node == "" || published.ReadOnly() {`, `node == "" {`),
+	}, CaughtBy: test("./driver/host", "^TestABlockVolumeIsWrittenOutBeforeItsWriterLeaves$")},
+	{Name: "wide-size", Rule: "the upper half of the size of a file system counts", Edits: []mutant.Edit{
+		edit("driver/host/fs", "if little.Uint32(super[96:])&wide != 0 {", "if false {"),
+	}, CaughtBy: test("./driver/host/fs", "^TestTheSizeOfADamagedExtIsThatOfItsBackupsToo$")},
+	{Name: "server-unchecked", Rule: "a server without the required metadata gets no volume", Edits: []mutant.Edit{
+		edit("driver/attach", "has != want {", "has != want && false {"),
+	}, CaughtBy: test("./test/suite/driver", "^TestAServerWithoutTheRequiredMetadataGetsNoVolume$")},
 }

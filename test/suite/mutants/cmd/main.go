@@ -26,7 +26,7 @@ func main() {
 	only := flag.String("only", "", "apply only mutants whose names match")
 	count := flag.Int("random", 0, "draw this number of mutants by rule")
 	seed := flag.String("seed", "", "of the draw; the date by default")
-	dirs := flag.String("dirs", "driver", "directories of which the draw is, separated by commas")
+	dirs := flag.String("dirs", "", "directories of which the draw is, separated by commas; by default one that the seed chooses")
 	suites := flag.String("suites", "", "packages whose tests run too, separated by commas")
 	full := flag.Bool("full", false, "run the tests of the package without -short too")
 	flag.Parse()
@@ -43,7 +43,11 @@ func main() {
 			*seed = time.Now().Format(time.DateOnly)
 		}
 		fmt.Println("seed", *seed)
-		err = random{*count, seedOf(*seed), split(*dirs), split(*suites), *full}.run(ctx, root, os.Stdout)
+		d := random{*count, seedOf(*seed), split(*dirs), split(*suites), *full}
+		if len(d.dirs) == 0 {
+			d.dirs = []string{domains[d.seed%uint64(len(domains))]}
+		}
+		err = d.run(ctx, root, os.Stdout)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"regexp"
@@ -28,6 +29,9 @@ type job struct {
 
 // applyAll runs the test of each mutant. An error says which rules no test holds any more.
 func applyAll(ctx context.Context, root string, all []mutant.Mutant, out io.Writer) error {
+	if len(all) == 0 {
+		return errors.New("no mutant has such a name")
+	}
 	var problems []string
 	var jobs []*job
 	patterns := map[string][]string{} // by package
@@ -57,7 +61,7 @@ func applyAll(ctx context.Context, root string, all []mutant.Mutant, out io.Writ
 		return cmp.Or(strings.Compare(a.test.Package, b.test.Package), without(a)-without(b))
 	})
 	began, processor := time.Now(), time.Duration(0)
-	runAll(ctx, root, jobs)
+	runAll(ctx, root, jobs, out)
 	passed := map[string][]string{}
 	caught := 0
 	for _, j := range jobs {
@@ -94,7 +98,7 @@ func applyAll(ctx context.Context, root string, all []mutant.Mutant, out io.Writ
 }
 
 // runAll runs the jobs in their order, atOnce at a time.
-func runAll(ctx context.Context, root string, jobs []*job) {
+func runAll(ctx context.Context, root string, jobs []*job, out io.Writer) {
 	next := make(chan *job)
 	var wait sync.WaitGroup
 	for range atOnce {
@@ -108,6 +112,9 @@ func runAll(ctx context.Context, root string, jobs []*job) {
 					args = []string{"-short", "-timeout", "180s"}
 				}
 				j.result, j.err = mutant.Run(ctx, root, j.changed, test, args...)
+				if j.mutant != nil {
+					fmt.Fprintf(out, "%s %s %s\n", j.mutant.Name, j.result.Verdict, j.result.By)
+				}
 			}
 		})
 	}
