@@ -276,6 +276,11 @@ func (h *Host) checkMounted(mounted mount.Entry, d *disk.Disk, id volume.ID) err
 	if mounted.FSType != "btrfs" {
 		return nil
 	}
+	return h.checkBtrfsDevices(mounted, d, id)
+}
+
+// checkBtrfsDevices checks that a mounted btrfs uses its own disk alone.
+func (h *Host) checkBtrfsDevices(mounted mount.Entry, d *disk.Disk, id volume.ID) error {
 	switch n, err := h.kernel.btrfsDevices(mounted.Path); {
 	case err != nil:
 		return volume.Errorf(volume.Failed, "stage volume %s: the kernel does not report how many devices the btrfs on disk %s at %s has; "+
