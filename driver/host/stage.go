@@ -192,7 +192,7 @@ func (h *Host) prepare(ctx context.Context, s StageSpec, d *disk.Disk, readOnly,
 	case makeOne:
 		return h.format(ctx, s, d, found)
 	case !fs.Supported(found.FSType):
-		return refuse(volume.Conflict, "holds a %s file system; the driver mounts only %s", found.FSType, fs.SupportedTypes())
+		return refuse(volume.Conflict, "holds a %s file system; the driver mounts only %s. "+clearDisk, found.FSType, fs.SupportedTypes(), d.Path)
 	case s.FSType != "" && !fs.SameFamily(found.FSType, s.FSType):
 		return refuse(volume.Conflict, "holds a %s file system and the request names %s; set the fsType to %s",
 			found.FSType, s.FSType, found.FSType)

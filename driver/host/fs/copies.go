@@ -164,8 +164,8 @@ func isExtCopy(b []byte, at int64) bool {
 // xfsCopyOffsets are the beginnings of allocation groups as mkfs.xfs makes them without options (xfsprogs,
 // libxfs/topology.c, calc_default_ag_geometry): four, of at most 1 TiB, or by the number of processors and at least
 // 4 GiB on a disk that does not rotate (calc_concurrency_ag_geometry). A file system that was grown, or whose disk
-// became smaller, has the groups of its first size. So the first three groups are also those of each size in GiB, less what the header
-// of an encrypted volume takes.
+// became smaller, has the groups of its first size. So the first three groups are also those of each size in GiB, and of
+// each such size less the header of an encrypted volume.
 func xfsCopyOffsets(size int64) (offsets []int64) {
 	const gib, tib, largestBlock = int64(1 << 30), int64(1 << 40), int64(64 << 10)
 	groups := func(group, most int64) {
@@ -185,12 +185,14 @@ func xfsCopyOffsets(size int64) (offsets []int64) {
 	for n := int64(5); n <= 128 && size/n >= 4*gib-4096; n++ {
 		parts(n, 4096)
 	}
-	header := (gib - size%gib) % gib
-	if header > 32<<20 {
-		header = 0
+	headers := []int64{0}
+	if header := (gib - size%gib) % gib; header > 0 && header <= 32<<20 {
+		headers = append(headers, header)
 	}
-	for first := gib; first <= 4*tib && (first-header)/4 < size; first += gib {
-		groups((first-header)/4, 3)
+	for _, header := range headers {
+		for first := gib; first <= 4*tib && (first-header)/4 < size; first += gib {
+			groups((first-header)/4, 3)
+		}
 	}
 	return offsets
 }

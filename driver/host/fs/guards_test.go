@@ -269,6 +269,29 @@ func TestASuperblockIsTornOnlyIfABackupSaysSo(t *testing.T) {
 	}
 }
 
+// Without a checksum one superblock is no proof: a backup must agree.
+func TestASuperblockWithoutAChecksumIsCleanOnlyIfABackupAgrees(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		change func(first, backup []byte)
+		want   bool
+	}{
+		"they agree":                   {func([]byte, []byte) {}, true},
+		"the backup is lost":           {func(_, backup []byte) { clear(backup) }, false},
+		"another number of blocks":     {func(first, _ []byte) { first[4]++ }, false},
+		"noise in a field of features": {func(first, _ []byte) { first[0x61]++ }, false},
+		"noise in the high half":       {func(first, _ []byte) { first[0x150] = 1 }, false},
+		"not unmounted":                {func(first, _ []byte) { first[0x3A] = 0 }, false},
+	} {
+		first, backup := extCopy(2, 32768, 0), extCopy(2, 32768, 1)
+		first[0x3A] = 1
+		c.change(first, backup)
+		if got := extClean(sparse{size: 4 << 30, parts: map[int64][]byte{extSuper: first, 128 << 20: backup}}); got != c.want {
+			t.Errorf("%s: want %t, got %t", name, c.want, got)
+		}
+	}
+}
+
 // The copies of an unfinished file system are cleared before it is made again, and nothing else is.
 func TestTheCopiesOfAnUnfinishedFileSystemAreCleared(t *testing.T) {
 	t.Parallel()
