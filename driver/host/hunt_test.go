@@ -18,7 +18,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
-// The hunt damages disks at random and stages them with the real tools: `make hunt-disks` in full, a few of each in every run as root.
+// The hunt damages disks at random and stages them with the real tools: `make test-full SUITE=disks` in full, a few of each in every run as root.
 var (
 	huntSeed    = flag.Uint64("hunt-seed", 0, "repeats a hunt; 0 for a new one")
 	huntDamages = flag.Int("hunt-damages", 0, "how many damages of each file system, and a tenth as many killed mkfs; 0 for 200 with -full and 2 without")
