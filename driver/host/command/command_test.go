@@ -82,8 +82,8 @@ func TestAMessageHasNoControlCharacters(t *testing.T) {
 	}
 }
 
-// The content of a volume decides how much memory a check takes, so the pods of other tenants must not be killed first,
-// and the check fails before the node has no memory left.
+// The content of a volume decides how much memory a check takes. The pods of other tenants must not be killed first, and
+// the check fails before the node has no memory left.
 func TestTheMemoryOfACheckIsBoundedAndItIsTheFirstThatTheKernelKills(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"fsck.ext4", "mkfs.ext4"} {

@@ -24,7 +24,7 @@ func isExt(super []byte) bool {
 }
 
 // extClean reports whether the superblock of the ext file system on the disk is intact and says that there is nothing to
-// repair: it was unmounted, has no journal to replay, and the kernel recorded no error. It is intact by its checksum, or
+// repair. It was unmounted, has no journal to replay, and the kernel recorded no error. It is intact by its checksum, or
 // if it has none, by a backup that agrees.
 func extClean(r io.ReaderAt) bool {
 	const valid, errorFS, needsRecovery = 0x1, 0x2, 0x4 // of s_state, s_state, s_feature_incompat
