@@ -18,7 +18,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
-// The hunt damages disks at random and stages them with the real tools: `make test-full SUITE=sizes` in full, a few of each in every run as root.
+// The hunt damages disks at random and stages them with the real tools: `make test-full SUITE=disks` in full, a few of each in every run as root.
 var (
 	huntSeed    = flag.Uint64("hunt-seed", 0, "repeats a hunt; 0 for a new one")
 	huntDamages = flag.Int("hunt-damages", 0, "how many damages of each file system, and a tenth as many killed mkfs; 0 for 200 with -full and 2 without")
@@ -124,7 +124,7 @@ func (d damage) String() string {
 	return fmt.Sprintf("%s at %d, %d bytes", d.what, d.at, len(d.data))
 }
 
-// damages draws one to three damages. At least one copy of the identity stays: a disk without any cannot be told from an
+// damages draws one to three damages. At least one copy of the identity stays: a disk without any looks like an
 // empty one.
 func (b *hunted) damages(t *testing.T, random *rand.Rand) (list []damage) {
 	t.Helper()
@@ -151,7 +151,7 @@ func (b *hunted) damages(t *testing.T, random *rand.Rand) (list []damage) {
 		func() damage { // the first copy is lost
 			return damage{what: "zeros over the first copy", at: b.copies[0][0], data: make([]byte, b.copies[0][1])}
 		},
-		func() damage { // a write that the disk carried out in part
+		func() damage { // a part of a write
 			c := b.copies[random.IntN(len(b.copies))]
 			return damage{what: "a torn write", at: c[0] + random.Int64N(c[1]/64)*64, data: noise(random, 64)}
 		},

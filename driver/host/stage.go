@@ -192,7 +192,7 @@ func (h *Host) prepare(ctx context.Context, s StageSpec, d *disk.Disk, readOnly,
 	case makeOne:
 		return h.format(ctx, s, d, found)
 	case !fs.Supported(found.FSType):
-		return refuse(volume.Conflict, "holds a %s file system; the driver mounts only %s", found.FSType, fs.SupportedTypes())
+		return refuse(volume.Conflict, "holds a %s file system; the driver mounts only %s. "+clearDisk, found.FSType, fs.SupportedTypes(), d.Path)
 	case s.FSType != "" && !fs.SameFamily(found.FSType, s.FSType):
 		return refuse(volume.Conflict, "holds a %s file system and the request names %s; set the fsType to %s",
 			found.FSType, s.FSType, found.FSType)
@@ -276,6 +276,11 @@ func (h *Host) checkMounted(mounted mount.Entry, d *disk.Disk, id volume.ID) err
 	if mounted.FSType != "btrfs" {
 		return nil
 	}
+	return h.checkBtrfsDevices(mounted, d, id)
+}
+
+// checkBtrfsDevices checks that a mounted btrfs uses its own disk alone.
+func (h *Host) checkBtrfsDevices(mounted mount.Entry, d *disk.Disk, id volume.ID) error {
 	switch n, err := h.kernel.btrfsDevices(mounted.Path); {
 	case err != nil:
 		return volume.Errorf(volume.Failed, "stage volume %s: the kernel does not report how many devices the btrfs on disk %s at %s has; "+

@@ -13,7 +13,7 @@ endif
 demo: build ## inspect, generate and verify on a simulated cloud, and one volume's life (as root, with a file)
 	go run ./test/suite/demo -bin bin -dir bin/demo
 
-ALL_SUITES := race sizes errors histories partial attack node-kills sanity examples
+ALL_SUITES := race sizes errors histories partial attack disks node-kills sanity examples
 test-full: $(addprefix test-full-,$(or $(SUITE),$(ALL_SUITES))) ## each suite in full, half an hour on two cores (SUITE=race, "errors sanity", list)
 
 # The packages that start goroutines, and the suites that tell their stories: a test wants each `go` statement of the programs there or linked into
@@ -24,9 +24,12 @@ test-full-race: test-tools #: the packages that start goroutines, with the race 
 	$(GATE) -race -timeout 40m $(RACE:%=./%)
 
 # The packages whose tests have two sizes, and no suite of their own below; a test compares.
-SIZES := driver/host driver/snapshot generator/cli generator/verify
+SIZES := driver/snapshot generator/cli generator/verify
 test-full-sizes: #: what make test plays in a short size
 	GOGC=400 $(GATE) -count 1 -timeout 40m $(SIZES:%=./%) -full
+
+test-full-disks: #: 200 random damages of each file system and 20 killed mkfs; never formatted, always formatted (root; SEED=0)
+	GOGC=400 go test ./driver/host -count 1 -timeout 60m -v -full -hunt-seed $(or $(SEED),0) -run 'DamagedDisk|NeverMounted' | grep -v -e '^=== ' -e '^ *--- PASS'
 
 test-full-errors: #: every fault at every request of every RPC; each reply follows the error table, and nothing is left behind
 	GOGC=400 $(GATE) -count 1 -timeout 15m ./test/suite/errortable -full

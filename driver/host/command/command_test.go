@@ -82,8 +82,8 @@ func TestAMessageHasNoControlCharacters(t *testing.T) {
 	}
 }
 
-// The content of a volume decides how much memory a check takes, so the pods of other tenants must not be killed first,
-// and the check fails before the node has no memory left.
+// The content of a volume decides how much memory a check takes. The pods of other tenants must not be killed first, and
+// the check fails before the node has no memory left.
 func TestTheMemoryOfACheckIsBoundedAndItIsTheFirstThatTheKernelKills(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"fsck.ext4", "mkfs.ext4"} {
@@ -153,7 +153,7 @@ func (r runner) Run(ctx context.Context, name string, args ...string) (Result, e
 func TestAProgramEndsWithTheDriver(t *testing.T) {
 	const variable = "HOST_TEST_TOOL_HOLDS"
 	if held := os.Getenv(variable); held != "" { // the driver
-		_, _ = Processes{}.Run(t.Context(), "sh", "-c", `exec 9>"$1"; exec sleep 60`, "sh", held)
+		_, _ = Processes{}.Run(t.Context(), "sh", "-c", `exec 9>"$1"; sleep 3 9>&-; echo survived >&9`, "sh", held)
 		return
 	}
 	pipe := filepath.Join(t.TempDir(), "pipe")
@@ -166,8 +166,8 @@ func TestAProgramEndsWithTheDriver(t *testing.T) {
 	defer f.Close()
 	must(t, driver.Process.Kill())
 	_ = driver.Wait()
-	if _, err := io.ReadAll(f); err != nil { // until no process has it open
-		t.Fatal(err)
+	if left, err := io.ReadAll(f); err != nil || len(left) > 0 { // until no process has it open
+		t.Fatalf("want the program ended with the driver, got %q, %v", left, err)
 	}
 }
 
@@ -207,6 +207,15 @@ func TestAProgramWhoseChildKeepsItsOutputIsRunAgain(t *testing.T) {
 				t.Errorf("want the exit code, got %+v, %v", r, err)
 			}
 		})
+	}
+}
+
+// A program that may write is not given up while a child of it has its output open.
+func TestTheOutputOfAProgramThatMayWriteIsAwaited(t *testing.T) {
+	t.Parallel()
+	r, err := Processes{outputDelay: 20 * time.Millisecond}.Run(context.Background(), "sh", "-c", "(sleep 0.3; echo late) & echo early")
+	if err != nil || r.Stdout != "early\nlate\n" {
+		t.Errorf("want all of the output, got %+v, %v", r, err)
 	}
 }
 

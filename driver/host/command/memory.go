@@ -15,14 +15,14 @@ import (
 
 // The content of a volume decides how much memory e2fsck takes: 400 MB for 64 GiB with every second block in use
 // (measured). So the driver bounds it. A check that needs more than the node has fails by itself, says so, and writes no
-// more. If the kernel has to kill it, kubelet may have asked that the whole container dies with it (memory.oom.group of
-// cgroup v2, Kubernetes 1.28 and later).
+// more. If the kernel has to kill it, the whole container may die with it: Kubernetes 1.28 and later sets memory.oom.group of
+// cgroup v2.
 //
 // The bound is a limit of the process and not a cgroup of its own. cgroup v2 gives no memory controller to a group below
-// one that has processes, so the driver would have to move itself out of the group in which the runtime expects it.
+// one that has processes. The driver would have to leave the group in which the runtime expects it.
 
-// boundMemory gives a process a limit below what the node has, and makes the kernel kill it before any pod if the node has no memory left
-// all the same. Both are best effort: the process may have ended.
+// boundMemory gives a process a limit below what the node has. If the node has no memory left all the same, the kernel
+// kills the process before any pod. Both are best effort: the process may have ended.
 func boundMemory(pid int) {
 	_ = os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", pid), []byte("1000"), 0)
 	meminfo, _ := os.ReadFile("/proc/meminfo")

@@ -11,8 +11,8 @@ import (
 // program is a program of the driver image.
 type program struct {
 	pkg string // the Debian package, for the error about a missing program
-	// answers are the exit codes by which the program says that it did its work, or why it cannot. Every other code,
-	// such as 127 of the dynamic linker or 2 of mount(8) for no memory, is no answer: it says nothing about the disk.
+	// answers are the exit codes by which the program says that it did its work, or why it cannot. Every other code
+	// says nothing about the disk, such as 127 of the dynamic linker or 2 of mount(8) for no memory.
 	answers []int
 	// tenantMemory is true if the content of a volume decides how much memory the program takes.
 	tenantMemory bool
@@ -38,8 +38,8 @@ var programs = map[string]program{
 }
 
 // Ask runs one of the driver's programs and returns its answer. A program has one of three outcomes: it did its work, it
-// says that it cannot, or it did not answer. The third decides nothing, so it is an error that the caller's caller
-// retries: Unavailable for a signal or for an exit code that the manual does not explain. The output of a program that
+// says that it cannot, or it did not answer. The third decides nothing and is retried:
+// Unavailable for a signal or for an exit code that the manual does not explain. The output of a program that
 // ran out of memory is no answer either.
 func Ask(ctx context.Context, run Runner, name string, args ...string) (Result, error) {
 	result, err := run.Run(ctx, name, args...)

@@ -72,11 +72,15 @@ func TestAnIDThatIsNotAUUIDHasNoDisk(t *testing.T) {
 	t.Parallel()
 	b := newFakeFinder(t)
 	b.plug(t, "vdb", "", Number{254, 16})
+	b.plugSCSI(t, "sda", "short", Number{8, 0}) // a serial that such an ID would match
+	b.plug(t, "vdc", "../../../../../../..", Number{254, 32})
 	for _, id := range []volume.ID{"", "short", volume.ID(serial), vol + "x", "0a9f1b2c-3d4e-4f50-8a6b-7c8d9e0f1a2g", "0a9f1b2c-3d4e-4f50-8a6b+7c8d9e0f1a2b", "../../../../../../../../etc/passwd-x"} {
-		_, err := b.Find(t.Context(), id)
-		wantKind(t, err, volume.NotFound)
-		_, err = b.Await(t.Context(), id) // at once: nothing it waits for could come
-		wantKind(t, err, volume.NotFound)
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		for _, search := range []func(context.Context, volume.ID) (*Disk, error){b.Find, b.Await} { // at once: nothing that they wait for could come
+			_, err := search(ended, id)
+			wantKind(t, err, volume.NotFound, "UUID")
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package disk
 
 import (
 	"context"
+	"path/filepath"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -56,6 +57,43 @@ func TestALUNThatChangedWithoutAnEvent(t *testing.T) {
 		})
 	}
 }
+
+// The kernel has a copy of each page by which a disk says which LUN it is. A disk that answers another page 0x83 is
+// another LUN, also if its serial is the same.
+func TestBothPagesOfASCSIDiskAreCompared(t *testing.T) {
+	t.Parallel()
+	for name, page := range map[string]byte{"the serial": 0x80, "the identification": 0x83} {
+		b := newFakeFinder(t)
+		b.plugSCSI(t, "sda", string(vol), Number{8, 0})
+		copied := "\x00\x83\x00\x04abcd"
+		b.Sysfs(t, "sda", map[string]string{"device/vpd_pg83": copied})
+		answers := map[byte]string{0x80: hosttest.UnitSerial(string(vol)), 0x83: copied}
+		b.devices[filepath.Join(b.Dev, "sda")] = nil
+		open := b.open
+		b.open = func(path string) (Device, error) {
+			if filepath.Base(path) == "sda" {
+				return answeringSCSI{&fakeDevice{number: Number{8, 0}}, answers}, nil
+			}
+			return open(path)
+		}
+		if _, err := b.Find(t.Context(), vol); err != nil {
+			t.Fatalf("%s: want the disk found while its answers are the copies, got %v", name, err)
+		}
+		b.using[filepath.Join(b.Dev, "sda")] = true
+		answers[page] = map[byte]string{0x80: hosttest.UnitSerial(string(otherVol)), 0x83: "\x00\x83\x00\x04abce"}[page]
+		if d, err := b.Find(t.Context(), vol); err == nil {
+			t.Errorf("%s: want a disk that answers otherwise not used, got %s", name, d.Name)
+		}
+	}
+}
+
+type answeringSCSI struct {
+	*fakeDevice
+	answers map[byte]string
+}
+
+func (a answeringSCSI) Inquire(page byte, _ int) ([]byte, error) { return []byte(a.answers[page]), nil }
+func (answeringSCSI) ForgetCache()                               {}
 
 func TestAVolumeWhoseLUNMovedIsFoundAtItsNewDisk(t *testing.T) {
 	t.Parallel()
@@ -158,6 +196,20 @@ func TestADriveWithoutAMediumIsNoVolume(t *testing.T) {
 	b.failOpen("sda", syscall.ENOMEDIUM)
 	_, err := b.Find(t.Context(), vol)
 	wantKind(t, err, volume.NotFound)
+}
+
+// Another disk may take the device node of a disk that was pulled out.
+func TestVerifyOpensTheDeviceNodeAgain(t *testing.T) {
+	t.Parallel()
+	b := newFakeFinder(t)
+	b.plug(t, "vdb", serial, Number{254, 16})
+	d, err := b.Find(t.Context(), vol)
+	must(t, err)
+	must(t, d.Verify(t.Context()))
+	b.device("vdb", Number{254, 48})
+	wantKind(t, d.Verify(t.Context()), volume.Conflict, "now device 254:48")
+	b.failOpen("vdb", syscall.ENXIO)
+	wantKind(t, d.Verify(t.Context()), volume.Conflict, "the disk was removed")
 }
 
 func TestVerifyOfASCSIDiskWithoutAUsableAnswerIsUnavailable(t *testing.T) {

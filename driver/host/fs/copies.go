@@ -161,11 +161,11 @@ func isExtCopy(b []byte, at int64) bool {
 	return group > 0 && (revision == 0 || little.Uint16(b[0x5A:]) == uint16(group)) //nolint:gosec // the field has the low 16 bits
 }
 
-// xfsCopyOffsets are the beginnings of allocation groups as mkfs.xfs makes them without options (xfsprogs,
-// libxfs/topology.c, calc_default_ag_geometry): four, of at most 1 TiB, or by the number of processors and at least
-// 4 GiB on a disk that does not rotate (calc_concurrency_ag_geometry). A file system that was grown, or whose disk
-// became smaller, has the groups of its first size. So the first three groups are also those of each size in GiB, less what the header
-// of an encrypted volume takes.
+// xfsCopyOffsets are the beginnings of allocation groups as mkfs.xfs makes them without options. By default they are four,
+// of at most 1 TiB (xfsprogs, libxfs/topology.c, calc_default_ag_geometry). On a disk that does not rotate there is one
+// for each processor, of at least 4 GiB (calc_concurrency_ag_geometry). A file system that was grown, or whose disk
+// became smaller, has the groups of its first size. So the first three groups are also those of each size in GiB, and of
+// each such size less the header of an encrypted volume.
 func xfsCopyOffsets(size int64) (offsets []int64) {
 	const gib, tib, largestBlock = int64(1 << 30), int64(1 << 40), int64(64 << 10)
 	groups := func(group, most int64) {
@@ -185,12 +185,14 @@ func xfsCopyOffsets(size int64) (offsets []int64) {
 	for n := int64(5); n <= 128 && size/n >= 4*gib-4096; n++ {
 		parts(n, 4096)
 	}
-	header := (gib - size%gib) % gib
-	if header > 32<<20 {
-		header = 0
+	headers := []int64{0}
+	if header := (gib - size%gib) % gib; header > 0 && header <= 32<<20 {
+		headers = append(headers, header)
 	}
-	for first := gib; first <= 4*tib && (first-header)/4 < size; first += gib {
-		groups((first-header)/4, 3)
+	for _, header := range headers {
+		for first := gib; first <= 4*tib && (first-header)/4 < size; first += gib {
+			groups((first-header)/4, 3)
+		}
 	}
 	return offsets
 }
@@ -233,7 +235,7 @@ func copyPlaces(size int64) []copyPlace {
 // copyReaders is how many pages are read at once. A thread waits in the kernel for each.
 const copyReaders = 16
 
-// FindCopies reads every place at which a format that the driver knows may have a copy of its identity, and returns the copies that are
+// FindCopies reads every place at which a known format may have a copy of its identity, and returns the copies that are
 // there. It reads 60 pages for 1 GiB, 586 for 100 GiB, 4,849 for 1 TiB, 9,137 for 20 TiB.
 func FindCopies(ctx context.Context, d sized) ([]Copy, error) {
 	size, err := d.Size()

@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// extUnfinished reports whether the copies on a disk, whose first superblock is missing, come from a mkfs that was
-// killed, so that the disk holds no file. mkfs writes the first superblock last. Before the first copy it has written
+// extUnfinished reports whether the copies on a disk come from a mkfs that was killed. The first superblock is missing
+// then, and the disk holds no file. mkfs writes the first superblock last. Before the first copy it has written
 // everything else (e2fsprogs, lib/ext2fs/closefs.c, ext2fs_flush2; unix_io.c flushes its cache before a write of less than
 // a block). A file system that lost its first superblock later has the same copies, since a mount does not write them. So
 // all of this must be true:
@@ -144,8 +144,8 @@ func entryIs(b []byte, inode uint32, name string) bool {
 	return binary.LittleEndian.Uint32(b) == inode && int(b[6]) == len(name) && string(b[8:8+len(name)]) == name
 }
 
-// firstBlock returns the first block of a file by the field i_block of its inode: the root of a tree of extents, or a
-// list of blocks.
+// firstBlock returns the first block of a file by the field i_block of its inode. That is the root of a tree of extents,
+// or a list of blocks.
 func firstBlock(b []byte) (int64, bool) {
 	little := binary.LittleEndian
 	if little.Uint16(b) != 0xF30A {

@@ -229,9 +229,8 @@ const (
 
 // Check repairs what e2fsck can repair without a decision of a person (e2fsck(8) -a).
 //
-// e2fsck may be unable to check: the disk is in use, or the file system has a feature that it does not know. Then the
-// file system is mounted for writing only if its superblock says that there is nothing to repair, or if something else
-// uses it already.
+// e2fsck may be unable to check: the disk is in use, or the file system has a feature that it does not know. Then
+// it is mounted for writing only if its superblock says that there is nothing to repair, or if it is in use already.
 //
 // Errors: DataLoss if errors remain, Unavailable if nothing checked a file system that may need it, and those of
 // Disk.Verify.

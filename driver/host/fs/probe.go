@@ -14,8 +14,8 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// Content is what a disk holds. The zero value is a disk that was read and has no signature that blkid, wipefs or extraSignatures know, and no
-// copy of copyFormats: it counts as empty. No tool can tell data without a signature from an empty disk.
+// Content is what a disk holds. The zero value is a disk that was read and counts as empty. It has no signature that blkid, wipefs or
+// extraSignatures know, and no copy of copyFormats. No tool can tell data without a signature from an empty disk.
 type Content struct {
 	FSType string // of the one file system that fills the disk, by the name of blkid; the driver may not support it (Supported)
 	Other  string // a description of anything else: a partition table, LUKS, LVM, two signatures at once, one that only wipefs knows

@@ -24,14 +24,21 @@ func isExt(super []byte) bool {
 }
 
 // extClean reports whether the superblock of the ext file system on the disk is intact and says that there is nothing to
-// repair: it was unmounted, has no journal to replay, and the kernel recorded no error.
+// repair. It was unmounted, has no journal to replay, and the kernel recorded no error. It is intact by its checksum, or
+// if it has none, by a backup that agrees.
 func extClean(r io.ReaderAt) bool {
 	const valid, errorFS, needsRecovery = 0x1, 0x2, 0x4 // of s_state, s_state, s_feature_incompat
 	super := make([]byte, superSize)
-	if _, err := r.ReadAt(super, extSuper); err != nil || !isExt(super) || extHasChecksum(super) && !extChecksumValid(super) {
+	if _, err := r.ReadAt(super, extSuper); err != nil || !isExt(super) {
 		return false
 	}
 	little := binary.LittleEndian
+	agrees := func(backup backupSuperblock) bool {
+		return sameExt(super, backup.super) && little.Uint32(super[0x60:])&^needsRecovery == little.Uint32(backup.super[0x60:])&^needsRecovery
+	}
+	if extHasChecksum(super) && !extChecksumValid(super) || !extHasChecksum(super) && !slices.ContainsFunc(extBackups(r, super), agrees) {
+		return false
+	}
 	state, errorCount := little.Uint16(super[0x3A:]), little.Uint32(super[0x194:])
 	return state&valid != 0 && state&errorFS == 0 && errorCount == 0 && little.Uint32(super[0x60:])&needsRecovery == 0
 }

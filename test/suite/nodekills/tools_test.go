@@ -47,7 +47,7 @@ const momentsOfATool = 10
 // TestAVolumeSurvivesAKillWhileAToolWorksOnItsDisk kills at ten writes of each tool, the first and the last among them.
 // It kills the driver with the tool, as the end of a container does. It also kills the driver alone while the tool is
 // stopped. In the second case the driver starts again and is called before the tool continues, so two tools would meet
-// on one disk. A tool that the driver has started dies with it; fsck.ext4 does not, since fsck has started it.
+// on one disk. A tool that the driver has started dies with it.
 func TestAVolumeSurvivesAKillWhileAToolWorksOnItsDisk(t *testing.T) {
 	testenv.NeedRoot(t)
 	if !testenv.Full() && !*ci {
