@@ -70,6 +70,21 @@ func TestExpandNeverGrowsAnotherFileSystem(t *testing.T) {
 	}
 }
 
+// The file system is grown at its first writable mount, which is the staging path as a rule: a program that waits there keeps no pod's mount.
+func TestExpandGrowsAtTheFirstWritableMount(t *testing.T) {
+	t.Parallel()
+	b := newFakeHost(t)
+	b.plug(t, "vdb", serial, num(254, 16))
+	for _, m := range [][2]string{{"by-hand", "ro"}, {"staging", "rw"}, {"pod", "rw"}} {
+		b.mounter.add(Entry{Device: num(254, 16), Path: b.kubelet(m[0]), FSType: "xfs", Source: "/dev/vdb", Options: []string{m[1]}})
+	}
+	_, err := b.Expand(t.Context(), ExpandSpec{Volume: vol, Path: b.kubelet("pod")})
+	must(t, err)
+	if diff := cmp.Diff([]string{"xfs_growfs -d " + b.kubelet("staging")}, b.tools.ran); diff != "" {
+		t.Errorf("programs (-want +got):\n%s", diff)
+	}
+}
+
 func TestExpandOfABlockVolumeOnlyWaits(t *testing.T) {
 	t.Parallel()
 	b := newFakeHost(t)

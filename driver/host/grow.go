@@ -19,15 +19,14 @@ import (
 func (h *Host) grow(ctx context.Context, id volume.ID, e mount.Entry, d *disk.Disk) error {
 	ctx, cancel := wait.BeforeDeadline(ctx)
 	defer cancel()
-	what := "grow the file system of volume " + string(id)
-	if err := h.takesWrites(ctx, what, e, d); err != nil {
+	if err := h.takesWrites(ctx, "grow", id, e, d); err != nil {
 		return err
 	}
 	for fresh := false; !fresh; { // one that began earlier may have grown it to an earlier size of the disk
 		var call *singleflight.Call[error]
 		call, fresh = h.grows.Start(id, func() error { return h.runGrow(ctx, id, e) })
 		if !call.Wait(ctx) {
-			return h.waitsForWrite(ctx, what, e.Path, d, call.Started)
+			return h.waitsForWrite(ctx, "grow volume "+string(id), e.Path, d, call.Started)
 		}
 		if fresh {
 			return call.Value
@@ -50,10 +49,10 @@ func (h *Host) runGrow(ctx context.Context, id volume.ID, e mount.Entry) error {
 
 // awaitWriters waits for the driver's own writers of a file system that is to be unmounted. They are the program that grows it, and the write that
 // takesWrites tried. They hold the mount. Once the file system is thawed they end by themselves.
-func (h *Host) awaitWriters(ctx context.Context, id volume.ID, node string) error {
+func (h *Host) awaitWriters(ctx context.Context, id volume.ID) error {
 	ctx, cancel := wait.BeforeDeadline(ctx)
 	defer cancel()
-	if write, running := h.writes.Running(node); running && !write.Wait(ctx) {
+	if write, running := h.writes.Running(id); running && !write.Wait(ctx) {
 		return wait.Ended(ctx, "unmount volume %s: a write of the driver has waited since %s", id, write.Started.Format(time.RFC3339))
 	}
 	if call, running := h.grows.Running(id); running && !call.Wait(ctx) {

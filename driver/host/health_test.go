@@ -36,6 +36,11 @@ func TestHealthReportsEachProblem(t *testing.T) {
 			b.mounter.table[0].SuperOptions, b.mounter.table[0].Options = []string{"ro"}, []string{"ro"}
 			b.mounter.write()
 		}},
+		"mounted read-only from a write-protected disk": {do: func(b *fakeHost) {
+			b.Sysfs(b.t, "vdb", map[string]string{"ro": "1\n"})
+			b.mounter.table[0].SuperOptions, b.mounter.table[0].Options = []string{"ro"}, []string{"ro"}
+			b.mounter.write()
+		}},
 		"errors that ext4 noted": {do: func(b *fakeHost) {
 			dir := filepath.Join(b.Sys, "fs", "ext4", "vdb")
 			must(b.t, os.MkdirAll(dir, 0o755))

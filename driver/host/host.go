@@ -61,8 +61,8 @@ type Host struct {
 
 	stats    singleflight.Group[string, statsResult] // of the volumes at paths
 	health   singleflight.Group[volume.ID, diskHealth]
-	reads    singleflight.Group[string, error] // of device nodes, whether their disks answer
-	writes   singleflight.Group[string, error] // of device nodes, whether their file systems take a write
+	reads    singleflight.Group[string, error]    // of device nodes, whether their disks answer
+	writes   singleflight.Group[volume.ID, error] // whether their file systems take a write
 	grows    singleflight.Group[volume.ID, error]
 	syncs    singleflight.Group[string, struct{}] // of device nodes, or of paths without one
 	holders  singleflight.Group[string, bool]     // whether a supported file system is on a device node

@@ -89,12 +89,11 @@ func (h *Host) Publish(ctx context.Context, p PublishSpec) error {
 
 // checkUsable returns Unavailable if a pod could not use the staged file system. kubelet then retries, and unstages it once no pod needs it.
 func (h *Host) checkUsable(ctx context.Context, p PublishSpec, staged mount.Entry, d *disk.Disk, readOnly bool) error {
-	what := "publish volume " + string(p.Volume)
 	if !readOnly {
-		return h.takesWrites(ctx, what, staged, d)
+		return h.takesWrites(ctx, "publish", p.Volume, staged, d)
 	}
 	if _, err := h.Stats(ctx, staged.Path); err != nil { // a reader is served for as long as the file system can be read
-		return volume.Errorf(volume.Unavailable, "%s: %w. %s", what, err, stopPods)
+		return volume.Errorf(volume.Unavailable, "publish volume %s: %w. %s", p.Volume, err, stopPods)
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/cinder-csi/cinder-csi/driver/volume"
@@ -72,6 +73,7 @@ func TestAKilledReadOnlyPublicationIsFinished(t *testing.T) {
 func TestAReadOnlyStageIsPublishedReadOnly(t *testing.T) {
 	t.Parallel()
 	b := staged(t, "ro")
+	b.kernel.write = func(string) error { return unix.EROFS }
 	for range 2 {
 		if err := b.Publish(t.Context(), PublishSpec{Volume: vol, Staging: b.kubelet("staging"), Target: b.kubelet("pod")}); err != nil {
 			t.Fatal(err)

@@ -84,7 +84,7 @@ func (h *Host) Stage(ctx context.Context, s StageSpec) (err error) {
 	case s.FromSource: // also if it was staged already: an earlier call may have failed to grow it
 		return h.grow(ctx, s.Volume, staged, d)
 	case isStaged:
-		return h.takesWrites(ctx, "stage volume "+string(s.Volume), staged, d)
+		return h.takesWrites(ctx, "stage", s.Volume, staged, d)
 	}
 	return nil
 }

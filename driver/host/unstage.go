@@ -102,15 +102,14 @@ func (h *Host) sync(ctx context.Context, id volume.ID, path string) error {
 		return err
 	}
 	mounted, _ := table.At(path)
-	node := h.nodeBelow(mounted)
-	err = h.writeOut(ctx, "the file system at "+path, node, func() error {
+	err = h.writeOut(ctx, "the file system at "+path, h.nodeBelow(mounted), func() error {
 		h.thawLast(path)
 		return h.kernel.sync(path)
 	})
 	if err != nil {
 		return err
 	}
-	return h.awaitWriters(ctx, id, node)
+	return h.awaitWriters(ctx, id)
 }
 
 // writeOut runs sync for what is to be unmounted. It begins only if the disk answers a read and no earlier write is in progress there.

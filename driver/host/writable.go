@@ -38,11 +38,12 @@ const stopPods = "Stop the pods that use it on this node: the driver checks it w
 // answerTime is how long a disk has to answer once the time of the caller is over. It fits into the margin of wait.BeforeDeadline.
 const answerTime = 200 * time.Millisecond
 
-// takesWrites is nil if a write to the file system of the volume that is mounted as e goes through. what names the operation in the error.
+// takesWrites is nil if a write to the file system of the volume that is mounted as e goes through. verb names the operation in the error.
 //
 // Error: Unavailable if no write goes through, so that the caller retries and kubelet unstages the volume once its pods are gone. DeadlineExceeded or
 // Canceled if ctx ended before the answer.
-func (h *Host) takesWrites(ctx context.Context, what string, e mount.Entry, d *disk.Disk) error {
+func (h *Host) takesWrites(ctx context.Context, verb string, id volume.ID, e mount.Entry, d *disk.Disk) error {
+	what := verb + " volume " + string(id)
 	ctx, cancel := wait.BeforeDeadline(ctx)
 	defer cancel()
 	if why := h.readOnlyByKernel(e, d.Name); why != "" {
@@ -52,7 +53,7 @@ func (h *Host) takesWrites(ctx context.Context, what string, e mount.Entry, d *d
 		return err
 	}
 	defer volume.BeginStep(ctx, "writing to the file system at "+e.Path)()
-	call, _ := h.writes.Start(d.Path, func() error { return h.kernel.write(e.Path) })
+	call, _ := h.writes.Start(id, func() error { return h.kernel.write(e.Path) })
 	if !call.WaitUntil(ctx, readTimeout) {
 		return h.waitsForWrite(ctx, what, e.Path, d, call.Started)
 	}

@@ -178,7 +178,7 @@ func TestAGrowthThatWaitsHoldsNothingThatUnstageNeeds(t *testing.T) {
 				b := staged(t, "rw")
 				thawed := make(chan struct{})
 				grown := 0
-				b.tools.during = func(string) { <-thawed; grown++ }
+				b.tools.during = func(string) { <-thawed; time.Sleep(time.Second); grown++ }
 				b.kernel.thaw = func(string) (bool, error) { close(thawed); return true, nil }
 				began := time.Now()
 				for range 2 { // the second joins the growth that waits

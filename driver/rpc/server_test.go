@@ -203,6 +203,9 @@ func TestEveryRPCIsOneLine(t *testing.T) {
 	if _, timed := lines[0]["duration"]; !timed {
 		t.Error("no duration")
 	}
+	if ids, listed := lines[0]["requests"]; listed {
+		t.Errorf("want no requests of an RPC that sent none, got %v", ids)
+	}
 }
 
 func TestALineTellsWhatWasMadeAndUnderWhichRequests(t *testing.T) {

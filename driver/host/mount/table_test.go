@@ -83,7 +83,7 @@ func TestALineThatCannotBeParsedIsAnError(t *testing.T) {
 	t.Parallel()
 	for _, line := range []string{
 		"\n", "27 1 254:0 / / rw", "27 1 254:0 / / rw - ext4", "27 1 254 / / rw - ext4 /dev/vda rw",
-		"27 1 254:0 /  rw - ext4 /dev/vda rw",
+		"27 1 254:0 /  rw - ext4 /dev/vda rw", "27 1 -1:16 / / rw - ext4 /dev/vda rw", "27 1 254:-1 / / rw - ext4 /dev/vda rw",
 	} {
 		if table, err := parse([]byte(line)); err == nil {
 			t.Errorf("%q: want an error, got %+v", line, table)
