@@ -149,8 +149,18 @@ func TestNoAnswerOfAProgramIsNotAnAnswer(t *testing.T) {
 			hosttest.WantKind(t, c.do(with(command.Result{Code: code, Stderr: "cannot"})), kind, "cannot")
 		}
 		for _, r := range []command.Result{
-			{Code: 16}, {Code: 32}, {Code: 64}, {Code: 126}, {Code: 127}, {Code: 128}, {Code: 137}, {Code: 139}, {Code: -1},
-			{Code: 1, Stderr: "Memory allocation failed"}, {Code: 8, Stdout: "Cannot allocate memory"}, {Code: 12, Stderr: "Memory allocation failed"},
+			{Code: 16},
+			{Code: 32},
+			{Code: 64},
+			{Code: 126},
+			{Code: 127},
+			{Code: 128},
+			{Code: 137},
+			{Code: 139},
+			{Code: -1},
+			{Code: 1, Stderr: "Memory allocation failed"},
+			{Code: 8, Stdout: "Cannot allocate memory"},
+			{Code: 12, Stderr: "Memory allocation failed"},
 		} {
 			hosttest.WantKind(t, c.do(with(r)), volume.Unavailable, c.name, "no answer")
 		}
