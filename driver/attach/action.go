@@ -196,6 +196,9 @@ var detachRules = rules{
 	{volume: volumeIs{stateInUse, stateShared, stateInTransition}, attachment: reservation, nova: novaIs{novaListedOffloaded}, next: send},
 	{volume: volumeIs{stateInTransition}, attachment: notAttached, nova: novaIs{novaListed}, next: waitForChange},
 	{attachment: notAttached, nova: novaIs{novaListed, novaListedOffloaded}, next: waitForNova},
+	// Cinder hides what reserves the volume. It may be a reservation of this server that nobody else would end, or an attach to another server.
+	{volume: volumeIs{stateInTransition}, attachment: attachmentIs{volume.AttachmentHidden}, nova: novaIs{novaServerChanging}, next: waitForChange},
+	{volume: volumeIs{stateInTransition}, attachment: attachmentIs{volume.AttachmentHidden}, next: conflict},
 	{attachment: notAttached, next: done},
 	{attachment: complete, nova: novaIs{novaNotListed}, next: conflict},
 	{nova: novaIs{novaServerChanging}, next: waitForChange},

@@ -293,6 +293,9 @@ func TestDetachInEveryCell(t *testing.T) {
 				if next == send && attachment == volume.AttachmentErrorDetaching {
 					kind = volume.Busy // Nova refuses to detach what Cinder does not show as attached
 				}
+				if next == send && attachment == volume.AttachmentHidden && inTransition(status) {
+					kind = volume.Conflict // this cloud has nothing that the detach ends, so the volume stays in its status
+				}
 				want = strings.Replace(want, "detach 0", fmt.Sprint("detach ", asked), 1)
 				wantOutcome(t, c, err, want, kind, false)
 				if (next == deleteStale || next == conflict) && time.Since(began) < staleConfirmInterval {

@@ -130,7 +130,12 @@ func (d *detachCall) step(ctx context.Context) (detached bool, err error) {
 	case next == send:
 		return d.send(ctx, seen)
 	case next != done:
-		return false, d.carryOut(ctx, seen, next)
+		err := d.carryOut(ctx, seen, next)
+		if err != nil && ctx.Err() == nil && next == deleteStale && harmless(seen) {
+			d.log.WarnContext(ctx, "the driver cannot delete an attachment that never became complete; the volume is available, so it harms nothing", "volume", d.volume.ID, "attachment", seen.attachment.ID, "error", err)
+			return true, nil
+		}
+		return false, err
 	}
 	left := d.unconfirmedAttaches.remaining(d.volume.ID, d.server)
 	if left <= 0 || seen.nova == novaServerGone {
@@ -139,6 +144,11 @@ func (d *detachCall) step(ctx context.Context) (detached bool, err error) {
 	d.lock.Unlock()
 	d.volume, err = d.awaitUnconfirmedAttach(ctx, seen, left)
 	return false, err
+}
+
+// harmless reports whether an attachment stops neither an attach nor a delete: Cinder shows the volume as available in spite of it.
+func harmless(seen observation) bool {
+	return stateOf(seen.volume) == stateAvailable && slices.Contains(incomplete, seen.attachment.Status)
 }
 
 // send sends the detach to Nova and waits for its end. The volume is detached at once where nothing else can change it.

@@ -79,6 +79,10 @@ func staleNotDeletable(seen observation, err error) error {
 }
 
 func staleConflict(seen observation) error {
+	if seen.attachment.Status == volume.AttachmentHidden {
+		return volume.Errorf(volume.Conflict, "volume %s is %s; %s. Unless another server gets the volume now, a failed operation has left a reservation that the driver cannot see. "+
+			"An administrator can find it, and delete it if no server uses it: openstack --os-volume-api-version 3.27 volume attachment list --volume-id %s", seen.volume.ID, seen.volume.Status, seen, seen.volume.ID)
+	}
 	return volume.Errorf(volume.Conflict, "volume %s is %s; %s. The server may still use the disk, so the driver changes nothing. "+
 		"If the server does not use it, an administrator can run: %s", seen.volume.ID, seen.volume.Status, seen, deleteCommand(seen.attachment))
 }

@@ -94,7 +94,7 @@ func (s *Server) ValidateVolumeCapabilities(ctx context.Context, req *csi.Valida
 	if len(req.GetVolumeCapabilities()) == 0 {
 		return nil, missingField("volume capabilities")
 	}
-	v, err := cloud.Volumes.Get(ctx, volume.ID(req.GetVolumeId()))
+	v, err := cloud.Volumes.Get(ctx, volume.ParseID(req.GetVolumeId()))
 	if err != nil {
 		return nil, err
 	}

@@ -120,7 +120,7 @@ func sourceOf(source *csi.VolumeContentSource) (volume.ID, volume.SnapshotID, er
 	case source.GetSnapshot() == nil && clone == "":
 		return "", "", missingField("source volume ID")
 	}
-	return volume.ID(clone), volume.SnapshotID(snapshot), nil
+	return volume.ParseID(clone), volume.ParseSnapshotID(snapshot), nil
 }
 
 // newVolume describes a new volume. A volume with a source has the file system of its source, which a node may have to expand.
@@ -189,7 +189,7 @@ func (s *Server) DeleteVolume(ctx context.Context, req *csi.DeleteVolumeRequest)
 	if req.GetVolumeId() == "" {
 		return nil, missingField("volume ID")
 	}
-	if err := cloud.Volumes.Delete(ctx, volume.ID(req.GetVolumeId())); err != nil {
+	if err := cloud.Volumes.Delete(ctx, volume.ParseID(req.GetVolumeId())); err != nil {
 		return nil, err
 	}
 	return &csi.DeleteVolumeResponse{}, nil

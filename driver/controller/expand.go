@@ -23,7 +23,7 @@ func (s *Server) ControllerExpandVolume(ctx context.Context, req *csi.Controller
 	if req.GetCapacityRange() == nil {
 		return nil, missingField("capacity range")
 	}
-	v, err := cloud.Volumes.Expand(ctx, volume.ID(req.GetVolumeId()), sizeRange(req.GetCapacityRange()))
+	v, err := cloud.Volumes.Expand(ctx, volume.ParseID(req.GetVolumeId()), sizeRange(req.GetCapacityRange()))
 	if err != nil {
 		return nil, err
 	}

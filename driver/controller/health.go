@@ -27,7 +27,9 @@ func (s *Server) ControllerGetVolumeHealth(ctx context.Context, req *csi.Control
 	if req.GetVolumeId() == "" {
 		return nil, missingField("volume ID")
 	}
-	h, err := readFromAny(s, clouds, func(volumes Volumes) (volume.Health, error) { return volumes.Health(ctx, volume.ID(req.GetVolumeId())) })
+	h, err := readFromAny(s, clouds, func(volumes Volumes) (volume.Health, error) {
+		return volumes.Health(ctx, volume.ParseID(req.GetVolumeId()))
+	})
 	if err != nil {
 		return nil, err
 	}

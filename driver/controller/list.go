@@ -13,7 +13,9 @@ func (s *Server) ControllerGetVolume(ctx context.Context, req *csi.ControllerGet
 	if req.GetVolumeId() == "" {
 		return nil, missingField("volume ID")
 	}
-	v, err := readFromAny(s, s.clouds, func(volumes Volumes) (volume.Volume, error) { return volumes.Get(ctx, volume.ID(req.GetVolumeId())) })
+	v, err := readFromAny(s, s.clouds, func(volumes Volumes) (volume.Volume, error) {
+		return volumes.Get(ctx, volume.ParseID(req.GetVolumeId()))
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -23,7 +23,7 @@ func (s *Server) ControllerModifyVolume(ctx context.Context, req *csi.Controller
 		return nil, err
 	}
 	change := provision.Change{Type: class.Type, Migrate: class.Migrate, Metadata: class.Metadata, Remove: class.Remove}
-	if err := cloud.Volumes.Modify(ctx, volume.ID(req.GetVolumeId()), change); err != nil {
+	if err := cloud.Volumes.Modify(ctx, volume.ParseID(req.GetVolumeId()), change); err != nil {
 		return nil, err
 	}
 	return &csi.ControllerModifyVolumeResponse{}, nil

@@ -28,8 +28,8 @@ func (s *Server) ControllerPublishVolume(ctx context.Context, req *csi.Controlle
 	if err := s.validatePublish(ctx, req.GetVolumeId(), req.GetVolumeCapability()); err != nil {
 		return nil, err
 	}
-	server := volume.ServerID(req.GetNodeId())
-	v, err := cloud.Attachments.Attach(ctx, volume.ID(req.GetVolumeId()), server)
+	server := volume.ParseServerID(req.GetNodeId())
+	v, err := cloud.Attachments.Attach(ctx, volume.ParseID(req.GetVolumeId()), server)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +55,7 @@ func (s *Server) ControllerUnpublishVolume(ctx context.Context, req *csi.Control
 	if req.GetVolumeId() == "" {
 		return nil, missingField("volume ID")
 	}
-	if err := cloud.Attachments.Detach(ctx, volume.ID(req.GetVolumeId()), volume.ServerID(req.GetNodeId())); err != nil {
+	if err := cloud.Attachments.Detach(ctx, volume.ParseID(req.GetVolumeId()), volume.ParseServerID(req.GetNodeId())); err != nil {
 		return nil, err
 	}
 	return &csi.ControllerUnpublishVolumeResponse{}, nil

@@ -39,7 +39,7 @@ func (s *Server) CreateSnapshot(ctx context.Context, req *csi.CreateSnapshotRequ
 		return nil, err
 	}
 	spec := snapshot.Spec{
-		Name: req.GetName(), Volume: volume.ID(req.GetSourceVolumeId()), Force: class.Force, Metadata: snapshotMetadata(class, req.GetParameters()),
+		Name: req.GetName(), Volume: volume.ParseID(req.GetSourceVolumeId()), Force: class.Force, Metadata: snapshotMetadata(class, req.GetParameters()),
 	}
 	if class.Kind == contract.KindBackup {
 		spec.Backup = &snapshot.BackupSpec{Zone: class.Zone, Incremental: class.Incremental, PerGiB: class.BackupTime}
@@ -78,7 +78,7 @@ func (s *Server) DeleteSnapshot(ctx context.Context, req *csi.DeleteSnapshotRequ
 	if req.GetSnapshotId() == "" {
 		return nil, missingField("snapshot ID")
 	}
-	if err := cloud.Snapshots.Delete(ctx, volume.SnapshotID(req.GetSnapshotId())); err != nil {
+	if err := cloud.Snapshots.Delete(ctx, volume.ParseSnapshotID(req.GetSnapshotId())); err != nil {
 		return nil, err
 	}
 	return &csi.DeleteSnapshotResponse{}, nil
@@ -93,7 +93,7 @@ func (s *Server) GetSnapshot(ctx context.Context, req *csi.GetSnapshotRequest) (
 	if req.GetSnapshotId() == "" {
 		return nil, missingField("snapshot ID")
 	}
-	p, err := cloud.Snapshots.Get(ctx, volume.SnapshotID(req.GetSnapshotId()))
+	p, err := cloud.Snapshots.Get(ctx, volume.ParseSnapshotID(req.GetSnapshotId()))
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +130,7 @@ func (s *Server) ListSnapshots(ctx context.Context, req *csi.ListSnapshotsReques
 		return int(req.GetMaxEntries()) - len(response.Entries)
 	}
 	err = paging.Walk(paging.MaxItems, func(string) ([]volume.Snapshot, bool, error) {
-		page, err := cloud.Snapshots.List(ctx, volume.ID(req.GetSourceVolumeId()), position, remaining())
+		page, err := cloud.Snapshots.List(ctx, volume.ParseID(req.GetSourceVolumeId()), position, remaining())
 		if len(page) > 0 {
 			position = volume.SnapshotPositionOf(page[len(page)-1])
 		}
@@ -160,7 +160,7 @@ func (s *Server) ListSnapshots(ctx context.Context, req *csi.ListSnapshotsReques
 
 // listOneSnapshot lists the snapshot with the ID of the request. The list is empty if it does not exist, or if its volume is not the requested one.
 func listOneSnapshot(ctx context.Context, snapshots Snapshots, req *csi.ListSnapshotsRequest) (*csi.ListSnapshotsResponse, error) {
-	p, err := snapshots.Get(ctx, volume.SnapshotID(req.GetSnapshotId()))
+	p, err := snapshots.Get(ctx, volume.ParseSnapshotID(req.GetSnapshotId()))
 	switch {
 	case volume.Is(err, volume.NotFound), err == nil && req.GetSourceVolumeId() != "" && string(p.Volume) != req.GetSourceVolumeId():
 		return &csi.ListSnapshotsResponse{}, nil

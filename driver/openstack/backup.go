@@ -96,7 +96,7 @@ func (c *Cloud) BackupsNamed(ctx context.Context, name string) ([]volume.Snapsho
 }
 
 // Backups implements volume.BackupCloud.
-func (c *Cloud) Backups(ctx context.Context, p volume.SnapshotPage) ([]volume.Snapshot, error) {
+func (c *Cloud) Backups(ctx context.Context, p volume.SnapshotPage) ([]volume.Snapshot, bool, error) {
 	return snapshotPage(ctx, c.backups(), p)
 }
 

@@ -31,7 +31,7 @@ var backupOperations = []operation{
 		return err
 	}},
 	{"backups", false, answer{status: 200, body: `{"backups": []}`}, func(ctx context.Context, c *Cloud) error {
-		_, err := c.Backups(ctx, volume.SnapshotPage{})
+		_, _, err := c.Backups(ctx, volume.SnapshotPage{})
 		return err
 	}},
 	{"restore backup", true, answer{status: 202}, func(ctx context.Context, c *Cloud) error { return c.RestoreBackup(ctx, snapshotID, volumeID) }},
@@ -75,11 +75,11 @@ var backupRequests = []requestCase{
 		seen{"POST", "/v3/p/backups", "", "3.51", `{"backup":{"name":"n","volume_id":"` + volumeID + `","snapshot_id":"` + snapshotID + `","availability_zone":"az 1"}}`},
 	},
 	{"backup, find", func(ctx context.Context, c *Cloud) { _, _ = c.BackupsNamed(ctx, "a b") }, seen{"GET", "/v3/p/backups/detail", "limit=1000&name=a+b", "3.43", ""}},
-	{"backup, list all", func(ctx context.Context, c *Cloud) { _, _ = c.Backups(ctx, volume.SnapshotPage{}) }, seen{"GET", "/v3/p/backups/detail", "limit=1000", "3.43", ""}},
+	{"backup, list all", func(ctx context.Context, c *Cloud) { _, _, _ = c.Backups(ctx, volume.SnapshotPage{}) }, seen{"GET", "/v3/p/backups/detail", "limit=1000", "3.43", ""}},
 	{
 		"backup, list some",
 		func(ctx context.Context, c *Cloud) {
-			_, _ = c.Backups(ctx, volume.SnapshotPage{Marker: snapshotID, Limit: 5, Volume: volumeID})
+			_, _, _ = c.Backups(ctx, volume.SnapshotPage{Marker: snapshotID, Limit: 5, Volume: volumeID})
 		},
 		seen{"GET", "/v3/p/backups/detail", "limit=5&marker=" + snapshotID + "&volume_id=" + volumeID, "3.43", ""},
 	},

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
 	"github.com/cinder-csi/cinder-csi/internal/paging"
 )
@@ -84,7 +85,7 @@ func (l list[T]) unfiltered(ctx context.Context, query url.Values, filter string
 			query.Set("marker", marker)
 		}
 		page, more, err = l.page(ctx, query)
-		return page, more, err
+		return page, more, volume.ListChanged(err, marker)
 	}, l.id, func(page []T) bool {
 		found = page
 		if other != nil {

@@ -66,10 +66,12 @@ var filtered = map[string]func(ctx context.Context, c *Cloud) (ids []string, err
 		return snapshotIDs(c.BackupsNamed(ctx, "n3"))
 	},
 	"snapshots?volume_id": func(ctx context.Context, c *Cloud) (ids []string, err error) {
-		return snapshotIDs(c.Snapshots(ctx, volume.SnapshotPage{Volume: volume.ID(numbered(3))}))
+		page, _, err := c.Snapshots(ctx, volume.SnapshotPage{Volume: volume.ID(numbered(3))})
+		return snapshotIDs(page, err)
 	},
 	"backups?volume_id": func(ctx context.Context, c *Cloud) (ids []string, err error) {
-		return snapshotIDs(c.Backups(ctx, volume.SnapshotPage{Volume: volume.ID(numbered(3))}))
+		page, _, err := c.Backups(ctx, volume.SnapshotPage{Volume: volume.ID(numbered(3))})
+		return snapshotIDs(page, err)
 	},
 	"volumes?updated_at": func(ctx context.Context, c *Cloud) (ids []string, err error) {
 		since := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)

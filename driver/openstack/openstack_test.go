@@ -407,12 +407,12 @@ func TestWhatIsNotAUUIDDoesNotExistAndIsNeverAsked(t *testing.T) {
 		_, _, page := c.Select(ctx, volume.Selection{Page: volume.Page{Marker: volume.ID(optional)}})
 		_, createSnapshot := c.CreateSnapshot(ctx, volume.SnapshotOptions{Name: "n", Volume: v})
 		_, readSnapshot := c.Snapshot(ctx, s)
-		_, snapshots := c.Snapshots(ctx, volume.SnapshotPage{Marker: volume.SnapshotID(optional)})
-		_, snapshotsOf := c.Snapshots(ctx, volume.SnapshotPage{Volume: volume.ID(optional)})
+		_, _, snapshots := c.Snapshots(ctx, volume.SnapshotPage{Marker: volume.SnapshotID(optional)})
+		_, _, snapshotsOf := c.Snapshots(ctx, volume.SnapshotPage{Volume: volume.ID(optional)})
 		_, readBackup := c.Backup(ctx, s)
 		_, backupOfVolume := c.CreateBackup(ctx, volume.BackupOptions{Name: "n", Volume: v, Snapshot: snapshotID})
 		_, backupOfSnapshot := c.CreateBackup(ctx, volume.BackupOptions{Name: "n", Volume: volumeID, Snapshot: s})
-		_, backups := c.Backups(ctx, volume.SnapshotPage{Volume: volume.ID(optional)})
+		_, _, backups := c.Backups(ctx, volume.SnapshotPage{Volume: volume.ID(optional)})
 		for name, err := range map[string]error{
 			"create": create, "clone": clone, "restore": restore, "read": read, "server": readServer, "attachments": attachments, "page": page,
 			"extend": c.Extend(ctx, v, volume.GiB(1), true), "delete": c.DeleteVolume(ctx, v), "attach": c.Attach(ctx, serverID, volume.Volume{ID: v}),

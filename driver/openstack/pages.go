@@ -121,7 +121,8 @@ func (l list[T]) named(ctx context.Context, name string) ([]T, error) {
 		if marker != "" {
 			query.Set("marker", marker)
 		}
-		return l.filtered(ctx, query, "name", other)
+		page, more, err := l.filtered(ctx, query, "name", other)
+		return page, more, volume.ListChanged(err, marker)
 	}, l.id, func(page []T) bool {
 		found = append(found, slices.DeleteFunc(page, other)...)
 		return len(found) <= maxNamed

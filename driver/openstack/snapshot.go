@@ -94,26 +94,25 @@ func (c *Cloud) SnapshotsNamed(ctx context.Context, name string) ([]volume.Snaps
 }
 
 // Snapshots implements volume.SnapshotCloud.
-func (c *Cloud) Snapshots(ctx context.Context, p volume.SnapshotPage) ([]volume.Snapshot, error) {
+func (c *Cloud) Snapshots(ctx context.Context, p volume.SnapshotPage) ([]volume.Snapshot, bool, error) {
 	return snapshotPage(ctx, c.snapshots(), p)
 }
 
 // snapshotPage reads one page of the snapshots or backups.
-func snapshotPage(ctx context.Context, l list[volume.Snapshot], p volume.SnapshotPage) ([]volume.Snapshot, error) {
+func snapshotPage(ctx context.Context, l list[volume.Snapshot], p volume.SnapshotPage) ([]volume.Snapshot, bool, error) {
 	verb, filter := "list "+l.noun+"s", ""
 	query, err := pageQuery(string(p.Marker), p.Limit, verb)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if p.Volume != "" {
 		if !p.Volume.Exists() {
-			return nil, volume.Errorf(volume.NotFound, "volume %q does not exist: its id is not a UUID", p.Volume).Op(verb)
+			return nil, false, volume.Errorf(volume.NotFound, "volume %q does not exist: its id is not a UUID", p.Volume).Op(verb)
 		}
 		filter = "volume_id"
 		query.Set(filter, string(p.Volume))
 	}
-	page, _, err := l.filtered(ctx, query, filter, func(s volume.Snapshot) bool { return !strings.EqualFold(string(s.Volume), string(p.Volume)) })
-	return page, err
+	return l.filtered(ctx, query, filter, func(s volume.Snapshot) bool { return !strings.EqualFold(string(s.Volume), string(p.Volume)) })
 }
 
 func (c *Cloud) snapshots() list[volume.Snapshot] {

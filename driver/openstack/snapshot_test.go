@@ -39,7 +39,7 @@ var snapshotOperations = []operation{
 		return err
 	}},
 	{"snapshots", false, answer{status: 200, body: `{"snapshots": []}`}, func(ctx context.Context, c *Cloud) error {
-		_, err := c.Snapshots(ctx, volume.SnapshotPage{})
+		_, _, err := c.Snapshots(ctx, volume.SnapshotPage{})
 		return err
 	}},
 	{"delete snapshot", true, answer{status: 202}, func(ctx context.Context, c *Cloud) error { return c.DeleteSnapshot(ctx, snapshotID) }},
@@ -100,7 +100,7 @@ var snapshotRequests = []requestCase{
 	{
 		"snapshot, page",
 		func(ctx context.Context, c *Cloud) {
-			_, _ = c.Snapshots(ctx, volume.SnapshotPage{Marker: snapshotID, Limit: 7, Volume: volumeID})
+			_, _, _ = c.Snapshots(ctx, volume.SnapshotPage{Marker: snapshotID, Limit: 7, Volume: volumeID})
 		},
 		seen{"GET", "/v3/p/snapshots/detail", "limit=7&marker=" + snapshotID + "&volume_id=" + volumeID, "", ""},
 	},

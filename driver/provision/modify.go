@@ -160,8 +160,8 @@ func (s *Service) retype(ctx context.Context, lock *inflight.Work, v volume.Volu
 func (s *Service) checkRetypeEnds(ctx context.Context, v volume.Volume) error {
 	var with volume.Snapshot
 	err := paging.Walk(paging.MaxItems, func(marker string) ([]volume.Snapshot, bool, error) {
-		page, err := s.cloud.Snapshots(ctx, volume.SnapshotPage{Volume: v.ID, Marker: volume.SnapshotID(marker)})
-		return page, true, err
+		page, more, err := s.cloud.Snapshots(ctx, volume.SnapshotPage{Volume: v.ID, Marker: volume.SnapshotID(marker)})
+		return page, more, volume.ListChanged(err, marker)
 	}, func(p volume.Snapshot) string { return string(p.ID) }, func(page []volume.Snapshot) bool {
 		if i := slices.IndexFunc(page, func(p volume.Snapshot) bool { return len(p.Metadata) > 0 }); i >= 0 {
 			with = page[i]

@@ -70,11 +70,8 @@ func (s *Service) deleteHiddenBackup(ctx context.Context, id volume.SnapshotID, 
 func (s *Service) listsBackup(ctx context.Context, id volume.SnapshotID) (bool, error) {
 	listed := false
 	err := paging.Walk(paging.MaxItems, func(marker string) ([]volume.Snapshot, bool, error) {
-		page, err := s.cloud.Backups(ctx, volume.SnapshotPage{Marker: volume.SnapshotID(marker)})
-		if volume.Is(err, volume.NotFound) && marker != "" {
-			err = volume.Errorf(volume.Busy, "somebody deleted backup %s while the driver read the list of backups; a retry reads it again: %w", marker, err).Op("delete")
-		}
-		return page, true, err
+		page, more, err := s.cloud.Backups(ctx, volume.SnapshotPage{Marker: volume.SnapshotID(marker)})
+		return page, more, volume.ListChanged(err, marker)
 	}, func(b volume.Snapshot) string { return string(b.ID) }, func(page []volume.Snapshot) bool {
 		listed = slices.ContainsFunc(page, func(b volume.Snapshot) bool { return strings.EqualFold(string(b.ID), string(id)) })
 		return !listed

@@ -190,9 +190,9 @@ type cycling struct {
 	pages int
 }
 
-func (c *cycling) Backups(context.Context, volume.SnapshotPage) ([]volume.Snapshot, error) {
+func (c *cycling) Backups(context.Context, volume.SnapshotPage) ([]volume.Snapshot, bool, error) {
 	c.pages++
-	return []volume.Snapshot{{ID: cloudtest.SnapshotID(2 + c.pages%2)}}, nil
+	return []volume.Snapshot{{ID: cloudtest.SnapshotID(2 + c.pages%2)}}, true, nil
 }
 
 func TestDeleteReadsNoListOfBackupsWithoutEnd(t *testing.T) {

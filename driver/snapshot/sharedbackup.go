@@ -18,8 +18,8 @@ type backups []volume.Snapshot
 
 func (s *Service) backupsOf(ctx context.Context, id volume.ID) (all backups, err error) {
 	err = paging.Walk(paging.MaxItems, func(marker string) ([]volume.Snapshot, bool, error) {
-		page, err := s.cloud.Backups(ctx, volume.SnapshotPage{Volume: id, Marker: volume.SnapshotID(marker)})
-		return page, true, err
+		page, more, err := s.cloud.Backups(ctx, volume.SnapshotPage{Volume: id, Marker: volume.SnapshotID(marker)})
+		return page, more, volume.ListChanged(err, marker)
 	}, func(b volume.Snapshot) string { return string(b.ID) }, func(page []volume.Snapshot) bool {
 		all = append(all, page...)
 		return true

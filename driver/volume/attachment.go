@@ -12,6 +12,9 @@ type ServerID string
 // Exists reports whether a server can have this ID, as ID.Exists does for a volume.
 func (id ServerID) Exists() bool { return contract.IsUUID(string(id)) }
 
+// ParseServerID does for a server what ParseID does for a volume.
+func ParseServerID(id string) ServerID { return ServerID(strings.ToLower(id)) }
+
 // Server is a Nova server (Nova API reference, "Show server details").
 type Server struct {
 	ID        ServerID

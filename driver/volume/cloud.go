@@ -65,8 +65,9 @@ type SnapshotCloud interface {
 	Snapshot(ctx context.Context, id SnapshotID) (Snapshot, error)
 	// SnapshotsNamed reads every snapshot of the project with exactly that name; names are not unique. GET /v3/snapshots/detail?name=….
 	SnapshotsNamed(ctx context.Context, name string) ([]Snapshot, error)
-	// Snapshots reads one page of the snapshots of the project, sorted by created_at descending. GET /v3/snapshots/detail.
-	Snapshots(ctx context.Context, page SnapshotPage) ([]Snapshot, error)
+	// Snapshots reads one page of the snapshots of the project, sorted by created_at descending, and whether more follow. NotFound if the snapshot
+	// of the marker is gone. GET /v3/snapshots/detail.
+	Snapshots(ctx context.Context, p SnapshotPage) (page []Snapshot, more bool, err error)
 	// DeleteSnapshot requests the delete of a snapshot. DELETE /v3/snapshots/{id}.
 	DeleteSnapshot(ctx context.Context, id SnapshotID) error
 	// SnapshotStopsRetype reports whether this Cinder leaves a volume in status retyping if the volume has a snapshot with metadata, such as this
@@ -86,8 +87,8 @@ type BackupCloud interface {
 	Backup(ctx context.Context, id SnapshotID) (Snapshot, error)
 	// BackupsNamed reads every backup of the project with exactly that name; names are not unique. GET /v3/backups/detail?name=… (3.43).
 	BackupsNamed(ctx context.Context, name string) ([]Snapshot, error)
-	// Backups reads one page of the backups of the project, sorted by created_at descending. GET /v3/backups/detail (3.43).
-	Backups(ctx context.Context, page SnapshotPage) ([]Snapshot, error)
+	// Backups does for backups what Snapshots does for snapshots. GET /v3/backups/detail (3.43).
+	Backups(ctx context.Context, p SnapshotPage) (page []Snapshot, more bool, err error)
 	// RestoreBackup requests that Cinder writes a backup into an existing volume, which must be available and have no attachment. It replaces all
 	// data and the metadata of the volume. NotFound is also the answer if no cinder-backup service can do it. POST /v3/backups/{id}/restore.
 	RestoreBackup(ctx context.Context, id SnapshotID, into ID) error

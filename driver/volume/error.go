@@ -211,6 +211,15 @@ func IgnoreNotFound(err error) error {
 	return err
 }
 
+// ListChanged makes a 404 for a page after a marker Busy: somebody has deleted the object of the marker while the driver read the list, as a retention
+// job does. It says nothing about an object that the caller asked for. It leaves other errors as they are.
+func ListChanged(err error, marker string) error {
+	if marker == "" || !Is(err, NotFound) {
+		return err
+	}
+	return Errorf(Busy, "somebody deleted %s while the driver read a list that has it; a retry reads the list again: %w", marker, err)
+}
+
 // RefusedByState reports whether a refusal may be about the state of an object, which a read of the object explains. Nova answers 400 alike
 // for a volume that is attached to this server already, for one attached elsewhere, and for one that is changing.
 func RefusedByState(refusal error) bool {

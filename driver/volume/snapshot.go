@@ -1,6 +1,7 @@
 package volume
 
 import (
+	"strings"
 	"time"
 
 	"github.com/cinder-csi/cinder-csi/driver/contract"
@@ -11,6 +12,9 @@ type SnapshotID string
 
 // Exists reports whether a snapshot or backup can have this ID, as ID.Exists does for a volume.
 func (id SnapshotID) Exists() bool { return contract.IsUUID(string(id)) }
+
+// ParseSnapshotID does for a snapshot or backup what ParseID does for a volume.
+func ParseSnapshotID(id string) SnapshotID { return SnapshotID(strings.ToLower(id)) }
 
 // Snapshot is a Cinder snapshot or backup (Cinder API reference, "Show a snapshot's details" and "Show backup detail").
 type Snapshot struct {

@@ -5,6 +5,7 @@
 package volume
 
 import (
+	"strings"
 	"time"
 
 	"github.com/cinder-csi/cinder-csi/driver/contract"
@@ -12,6 +13,9 @@ import (
 
 // ID is the UUID of a Cinder volume; the volumeHandle of a PersistentVolume holds it.
 type ID string
+
+// ParseID is an ID of a request, as Cinder writes it. The database of Cinder accepts capitals too, so every comparison of the driver would have to.
+func ParseID(id string) ID { return ID(strings.ToLower(id)) }
 
 // Exists reports whether a volume can have this ID: the canonical text of a UUID. Any other text means "does not exist", and the driver never
 // puts it into a URL.

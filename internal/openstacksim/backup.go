@@ -374,6 +374,9 @@ func (s *Sim) listBackups(c *call, detail bool) reply {
 	if bad != nil {
 		return *bad
 	}
+	if b := s.backups[q.marker]; b != nil && !s.dependents(b) {
+		retain(s, s.backups, q)
+	}
 	all, everywhere := []*backup{}, c.allProjects(q)
 	for _, b := range s.backups {
 		if everywhere || b.project == c.token.project.ID {
@@ -399,7 +402,7 @@ func (s *Sim) listBackups(c *call, detail bool) reply {
 	if q.count {
 		body = append(body, pair{"count", total})
 	}
-	return reply{status: http.StatusOK, body: body}
+	return reply{status: http.StatusOK, body: body, rows: len(list)}
 }
 
 func (s *Sim) deleteBackup(c *call) reply {

@@ -32,7 +32,8 @@ func (s *Sim) retypeVolume(c *call, v *volume, args map[string]any) reply {
 	s.after(s.latency[RetypeVolume]+failure.Delay, func() {
 		v.status = before
 		v.update()
-		moves := kind.ExtraSpecs["volume_backend_name"] != "" && !compatible(kind, v.kind)
+		// Cinder retypes in place only if the encryption is the same (retype in volume/manager.py).
+		moves := kind.ExtraSpecs["volume_backend_name"] != "" && !compatible(kind, v.kind) || (kind.Encryption == nil) != (v.kind.Encryption == nil)
 		if failure.fails() || moves && (policy == "never" || len(s.snapshotsOf(v)) > 0) {
 			return // Cinder stops without an error
 		}

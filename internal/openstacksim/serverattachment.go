@@ -352,8 +352,10 @@ func (s *Sim) detach(c *call) reply {
 	if vol.status != "in-use" || len(vol.attached()) == 0 {
 		return fault(http.StatusBadRequest, "Invalid volume: "+s.fromCinder("Invalid volume: Unable to detach volume. Volume status must be 'in-use' and attach_status must be 'attached' to detach."))
 	}
-	vol.status = "detaching"
-	vol.update()
+	if !s.backend.moving[vol.id] {
+		vol.status = "detaching"
+		vol.update()
+	}
 	s.unplug(v, d, vol, c.begun)
 	return reply{status: http.StatusAccepted}
 }

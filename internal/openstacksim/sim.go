@@ -43,6 +43,8 @@ type Sim struct {
 	records
 	writes map[string][]written // by volume
 
+	backend         backend
+	retention       bool
 	lag, messageLag time.Duration
 	pasts           []past // oldest first
 
@@ -63,6 +65,7 @@ func New(c Config) *Sim {
 		tokens: map[string]*token{}, quota: map[string]map[string]int{},
 		records: records{volumes: map[string]*volume{}, snapshots: map[string]*snapshot{}, backups: map[string]*backup{}, servers: map[string]*server{}},
 		writes:  map[string][]written{},
+		backend: backend{busy: map[string]bool{}, moving: map[string]bool{}},
 	}
 	if s.latency == nil {
 		s.latency = map[Operation]time.Duration{}

@@ -202,6 +202,7 @@ func (s *Sim) listSnapshots(c *call, detail bool) reply {
 	if bad != nil {
 		return *bad
 	}
+	retain(s, s.snapshots, q)
 	all, everywhere := []*snapshot{}, c.allProjects(q)
 	for _, p := range s.snapshots {
 		if everywhere || p.project == c.token.project.ID {
@@ -223,7 +224,7 @@ func (s *Sim) listSnapshots(c *call, detail bool) reply {
 	if q.count {
 		body = append(body, pair{"count", total})
 	}
-	return reply{status: http.StatusOK, body: body}
+	return reply{status: http.StatusOK, body: body, rows: len(list)}
 }
 
 func (s *Sim) showSnapshot(c *call) reply {
@@ -275,6 +276,11 @@ func (s *Sim) removeSnapshot(c *call, p *snapshot) {
 	p.status, p.updated = "deleting", p.clock.now()
 	failure := s.operationFault(DeleteSnapshot)
 	s.after(s.latency[DeleteSnapshot]+failure.Delay, func() {
+		if s.keeps(p) {
+			p.status, p.updated = "available", p.clock.now()
+			s.addMessage(c, "VOLUME_SNAPSHOT", p.id, p.project, "VOLUME_VOLUME_SNAPSHOT_010_015", "delete snapshot:Snapshot is busy.")
+			return
+		}
 		if failure = failure.try(func() error { return s.data.Remove(p.id) }); failure.fails() {
 			p.status = "error_deleting"
 			s.addMessage(c, "VOLUME_SNAPSHOT", p.id, p.project, "VOLUME_VOLUME_SNAPSHOT_010_003", failure.message("delete snapshot:Snapshot failed to delete."))

@@ -245,6 +245,11 @@ func (s *Sim) removeVolume(c *call, v *volume) {
 	failure := s.operationFault(DeleteVolume)
 	s.after(s.takes(DeleteVolume, deref(v.name))+failure.Delay, func() {
 		defer s.effect(DeleteVolume, v, "", c.begun)
+		if s.backend.busy[v.id] {
+			v.status = "available"
+			v.update()
+			return
+		}
 		if failure = failure.try(func() error { return s.data.Remove(v.id) }); failure.fails() {
 			v.status = "error_deleting"
 			v.update()

@@ -28,16 +28,16 @@ func (c *snapshotsOf) Snapshot(_ context.Context, id volume.SnapshotID) (volume.
 	return volume.Snapshot{ID: id, Status: volume.Deleting}, nil
 }
 
-func (c *snapshotsOf) Snapshots(_ context.Context, page volume.SnapshotPage) ([]volume.Snapshot, error) {
+func (c *snapshotsOf) Snapshots(_ context.Context, page volume.SnapshotPage) ([]volume.Snapshot, bool, error) {
 	c.lists.Add(1)
 	if page.Marker != "" || time.Since(c.begin) >= 10*time.Second {
-		return nil, nil
+		return nil, false, nil
 	}
 	var all []volume.Snapshot
 	for _, id := range c.ids {
 		all = append(all, volume.Snapshot{ID: id, Status: volume.Deleting})
 	}
-	return all, nil
+	return all, false, nil
 }
 
 func snapshotGone(_ volume.Snapshot, ok bool) (bool, error) { return !ok, nil }

@@ -27,8 +27,8 @@ type Poller interface {
 type SnapshotPoller interface {
 	// Snapshot reads one snapshot; NotFound if it does not exist.
 	Snapshot(ctx context.Context, id volume.SnapshotID) (volume.Snapshot, error)
-	// Snapshots reads one page of the project's snapshots. NotFound if the snapshot of the marker is gone.
-	Snapshots(ctx context.Context, page volume.SnapshotPage) ([]volume.Snapshot, error)
+	// Snapshots reads one page of the project's snapshots, and whether there are more. NotFound if the snapshot of the marker is gone.
+	Snapshots(ctx context.Context, p volume.SnapshotPage) (page []volume.Snapshot, more bool, err error)
 }
 
 // BackupPoller is what the hub of backups reads the cloud through.
@@ -74,8 +74,7 @@ func NewSnapshotHub(p SnapshotPoller) *SnapshotHub {
 	return newHub(kind[volume.SnapshotID, volume.Snapshot]{
 		noun: "snapshot", read: p.Snapshot, stateOf: stateOfSnapshot,
 		list: func(ctx context.Context, after volume.SnapshotID, _ time.Time) ([]volume.Snapshot, bool, error) {
-			page, err := p.Snapshots(ctx, volume.SnapshotPage{Marker: after})
-			return page, len(page) > 0, err
+			return p.Snapshots(ctx, volume.SnapshotPage{Marker: after})
 		},
 	})
 }

@@ -173,8 +173,9 @@ func (s *Stub) BackupsNamed(ctx context.Context, name string) ([]volume.Snapshot
 	return query(s, func() ([]volume.Snapshot, error) { return s.Cloud.BackupsNamed(ctx, name) }, "BackupsNamed")
 }
 
-func (s *Stub) Backups(ctx context.Context, page volume.SnapshotPage) ([]volume.Snapshot, error) {
-	return query(s, func() ([]volume.Snapshot, error) { return s.Cloud.Backups(ctx, page) }, "Backups")
+func (s *Stub) Backups(ctx context.Context, p volume.SnapshotPage) (page []volume.Snapshot, more bool, err error) {
+	err = s.command(func() error { page, more, err = s.Cloud.Backups(ctx, p); return err }, "Backups")
+	return page, more, err
 }
 
 func (s *Stub) RestoreBackup(ctx context.Context, id volume.SnapshotID, into volume.ID) error {

@@ -14,6 +14,7 @@ func generate(seed uint64) history {
 		Timeout: pick(g, 15*time.Second, time.Minute, 3*time.Minute),
 		Skew:    pick(g, 0, 0, 10*time.Minute, -10*time.Minute),
 	}
+	h.Lag = []time.Duration{0, 400 * time.Millisecond, 0, 2 * time.Second}[seed%4]
 	operations, actors := 50+g.IntN(451), 3+g.IntN(10)
 	for i := range actors {
 		h.Actors = append(h.Actors, g.actor(i, operations/actors))

@@ -13,6 +13,8 @@ type history struct {
 	Timeout time.Duration
 	// Skew is how far the clock of one Cinder host is ahead.
 	Skew time.Duration
+	// Lag is how long the reads show what was there before.
+	Lag time.Duration `json:",omitempty"`
 	// Ceph says that cinder-backup stores in Ceph, so that the driver restores into an empty volume.
 	Ceph   bool `json:",omitempty"`
 	Actors []actor

@@ -125,6 +125,7 @@ func newWorld(h history, conf string) *world {
 	// Different durations keep events in one order, so that a history repeats itself.
 	w.sim.SetTiming(openstacksim.Timing{Seed: h.Seed, Spread: 0.6, Jitter: 0.3, Serial: true})
 	w.sim.SetClockSkew(h.Skew)
+	w.sim.SetLag(h.Lag)
 	w.credential = config.ApplicationCredentials[0]
 	w.configure()
 	for i := range w.replicas {
