@@ -32,6 +32,7 @@ func (s *Service) Create(ctx context.Context, spec CreateSpec) (volume.Volume, e
 		return volume.Volume{}, volume.AfterWrite(err)
 	}
 	defer unlock()
+	spec.searched = time.Now()
 	found, err := s.resource.FindBeforeCreate(ctx, spec.Name)
 	if err != nil {
 		return volume.Volume{}, err
@@ -83,7 +84,7 @@ func (s *Service) create(ctx context.Context, spec CreateSpec, o volume.CreateOp
 	if err != nil {
 		return volume.Volume{}, err
 	}
-	found, err := s.resource.NamedWith(ctx, spec.Name, string(v.ID))
+	found, err := s.resource.Recheck(ctx, spec.Name, v, spec.searched)
 	if err != nil {
 		return volume.Volume{}, err
 	}
