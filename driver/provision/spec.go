@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
@@ -14,8 +13,6 @@ import (
 
 // CreateSpec describes a new volume (CSI specification, CreateVolume; Cinder API reference, "Create a volume").
 type CreateSpec struct {
-	searched time.Time // when Create searched for the name
-
 	// Name identifies the request: two specs with the same name are the same volume.
 	Name string
 	// Size is the allowed range in bytes; Cinder creates whole GiB.
