@@ -9,13 +9,13 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// clockSkew is how far the clocks of Cinder's hosts may differ, and for how long a database server may lag, for a list of what was created since a
-// time to contain a duplicate.
+// clockSkew is how far the clocks of Cinder's hosts may differ, and how long a database server may lag. A list of what was created since a time
+// contains a duplicate all the same.
 const clockSkew = time.Minute
 
 // Recheck is NamedWith for an object that this call created after it had searched for the name at a time. Any other object of the name appeared
 // after that search. So calls that recheck at the same time share one list of everything that was created since the first of their searches.
-// A call whose object is not in that list, or whose name needs a wait, searches for its name alone; so does every call if the list fails.
+// A call searches for its name alone if its object is not in that list, or if its name needs a wait. So does every call if the list fails.
 func (r *Resource[T]) Recheck(ctx context.Context, name string, object T, searched time.Time) ([]T, error) {
 	own := r.Facts(object)
 	if r.ListCreated == nil || own.CreatedAt.IsZero() {

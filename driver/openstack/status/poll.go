@@ -66,8 +66,8 @@ func (l *loop[ID, T]) poll(ctx context.Context) <-chan time.Time {
 	return time.After(time.Until(next))
 }
 
-// listingSlowAt is when the listing in flight may count as slow; zero without one, where it does already, and while a read shows how long one
-// takes.
+// listingSlowAt is when the listing in flight may count as slow. It is zero without one, where it does already, and while the first read is in
+// flight.
 func (l *loop[ID, T]) listingSlowAt() time.Time {
 	if l.cancelListing == nil || l.listingSlow || l.readTook == 0 && len(l.reading) > 0 {
 		return time.Time{}
