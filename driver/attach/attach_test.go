@@ -53,6 +53,35 @@ func TestAMultiattachVolumeIsAttachedToTwoServers(t *testing.T) {
 	})
 }
 
+// Without the look at the server nobody knows whether it may have the volume.
+func TestAnAttachIsRefusedWhereTheServerCannotBeChecked(t *testing.T) {
+	for _, kind := range []volume.Kind{volume.Unavailable, volume.PermissionDenied} {
+		synctest.Test(t, func(t *testing.T) {
+			c := cloudtest.New(t, cloudtest.OwnVolume(1, volume.Available))
+			c.Fail["Server"] = volume.Errorf(kind, "no")
+			_, err := New(c, c, Options{ServerMetadata: map[string]string{"role": "node"}}).Attach(cloudtest.Within(t, 60), cloudtest.VolumeID(1), cloudtest.ServerA)
+			cloudtest.WantKind(t, err, kind, false)
+			if c.Count("Attach") != 0 {
+				t.Errorf("it was sent: %v", c.Calls)
+			}
+		})
+	}
+}
+
+func TestAnAttachThatEndsInAnErrorStatusIsAnErrorAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := cloudtest.New(t, cloudtest.OwnVolume(1, volume.Available))
+		c.Sim.SetLatency(openstacksim.Attach, time.Hour)
+		c.Hook["Attach"] = func() { c.Later(cloudtest.VolumeID(1), func(v *volume.Volume) { v.Status = volume.ErrorStatus }) }
+		began := time.Now()
+		_, err := newService(c).Attach(cloudtest.Within(t, 60), cloudtest.VolumeID(1), cloudtest.ServerA)
+		cloudtest.WantKind(t, err, volume.Failed, true)
+		if took := time.Since(began); took > 10*time.Second {
+			t.Errorf("it took %v", took)
+		}
+	})
+}
+
 func TestAnAttachThatTheHostFailsIsAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := cloudtest.New(t, cloudtest.OwnVolume(1, volume.Available))

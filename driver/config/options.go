@@ -66,7 +66,7 @@ var Options = []Option{
 	{Global, "user-id", "text", "", "id of the user"},
 	{Global, "username", "text", "", "name of the user"},
 	{Global, "password", "text", "", "secret"},
-	{Global, "tenant-id", "text", "", "id of the project"},
+	{Global, "tenant-id", "text", "", "id of the project. A login with an application credential or clouds.yaml must be for it"},
 	{Global, "tenant-name", "text", "", "name of the project"},
 	{Global, "tenant-domain-id", "text", "", "id of the domain of the project"},
 	{Global, "tenant-domain-name", "text", "", "name of the domain of the project"},

@@ -290,6 +290,17 @@ func TestListSnapshotsReturnsEachLiveSnapshotOnce(t *testing.T) {
 	}
 }
 
+func TestListSnapshotsRefusesTheTokenOfAnotherCloud(t *testing.T) {
+	f := nine()
+	s := snapshotServer(f, nine())
+	page, err := s.ListSnapshots(t.Context(), &csi.ListSnapshotsRequest{MaxEntries: 2, Secrets: map[string]string{"cloud": "east"}})
+	if err != nil || page.GetNextToken() == "" {
+		t.Fatalf("%v, %v", page, err)
+	}
+	_, err = s.ListSnapshots(t.Context(), &csi.ListSnapshotsRequest{MaxEntries: 2, StartingToken: page.GetNextToken()})
+	kindIs(t, err, volume.Busy, "from the beginning")
+}
+
 func TestListSnapshotsWithAnInvalidTokenIsBusy(t *testing.T) {
 	for _, token := range []string{"x", ":moon", first + ",soon", first + ":east", second, ",backup", "x,backup", nineFirst() + ",backup"} {
 		f := nine()

@@ -29,6 +29,12 @@ func (l lagging) VolumesNamed(ctx context.Context, name string) ([]volume.Volume
 	return seen(found, err, l.lag, func(v volume.Volume) time.Time { return v.CreatedAt })
 }
 
+func (l lagging) Select(ctx context.Context, s volume.Selection) ([]volume.Volume, bool, error) {
+	found, more, err := l.Cloud.Select(ctx, s)
+	found, err = seen(found, err, l.lag, func(v volume.Volume) time.Time { return v.CreatedAt })
+	return found, more, err
+}
+
 func (l lagging) SnapshotsNamed(ctx context.Context, name string) ([]volume.Snapshot, error) {
 	found, err := l.Cloud.SnapshotsNamed(ctx, name)
 	return seen(found, err, l.lag, func(p volume.Snapshot) time.Time { return p.CreatedAt })

@@ -26,6 +26,9 @@ type Resource[T any] struct {
 	Noun string // "volume", for errors, logs and CountDuplicate
 	// List reads every object of a name.
 	List func(ctx context.Context, name string) ([]T, error)
+	// ListCreated lists the objects that were created since a time by the clock of Cinder, and whether there are more. Nil where Cinder has no such
+	// list.
+	ListCreated func(ctx context.Context, since time.Time) (found []T, more bool, err error)
 	// Read reads one object by its ID; NotFound if it does not exist.
 	Read func(ctx context.Context, id string) (T, error)
 	// Facts returns what the rule must know about an object.
@@ -42,6 +45,7 @@ type Resource[T any] struct {
 	CountDuplicate func(noun string)
 
 	holdOffs holdOffs
+	created  createdLists[T]
 }
 
 // Facts are what the rule must know about an object.
@@ -78,16 +82,21 @@ func (r *Resource[T]) named(ctx context.Context, name, known string) ([]T, error
 		}
 		i := slices.IndexFunc(found, func(object T) bool { return r.Facts(object).BeingDeleted })
 		if i < 0 {
-			slices.SortFunc(found, func(a, b T) int {
-				x, y := r.Facts(a), r.Facts(b)
-				return cmp.Or(x.CreatedAt.Compare(y.CreatedAt), cmp.Compare(x.ID, y.ID))
-			})
+			r.sort(found)
 			return found, nil
 		}
 		if err := r.AwaitDeleted(ctx, found[i]); err != nil {
 			return nil, volume.AfterWrite(err)
 		}
 	}
+}
+
+// sort sorts objects by age, the oldest first.
+func (r *Resource[T]) sort(found []T) {
+	slices.SortFunc(found, func(a, b T) int {
+		x, y := r.Facts(a), r.Facts(b)
+		return cmp.Or(x.CreatedAt.Compare(y.CreatedAt), cmp.Compare(x.ID, y.ID))
+	})
 }
 
 // How long a list may lack an object that exists, and how often the driver lists again in that time.

@@ -1,7 +1,7 @@
 package inflight
 
-// Work is one call about an object. It holds the lock of the object from the last read before a write until the answer to the write, and never
-// while it waits for the cloud. So another call begins at once while this one waits. Only one goroutine uses a Work.
+// Work is one call about an object. It locks the object from the last read before a write until the answer to the write. It never holds the lock
+// while it waits for the cloud, so another call begins at once. Only one goroutine uses a Work.
 type Work struct {
 	locks     *Locks
 	key, verb string

@@ -146,6 +146,10 @@ func (c *Cloud) Select(ctx context.Context, s volume.Selection) ([]volume.Volume
 		filter = "updated_at"
 		query.Set(filter, "gte:"+s.Since.UTC().Format(cinderTime))
 	}
+	if !s.Created.IsZero() {
+		filter = "created_at"
+		query.Set(filter, "gte:"+s.Created.UTC().Format(cinderTime))
+	}
 	return c.volumes().filtered(ctx, query, filter, nil)
 }
 
@@ -155,7 +159,7 @@ func (c *Cloud) volumes() list[volume.Volume] {
 		id:   func(v volume.Volume) string { return string(v.ID) },
 		name: func(v volume.Volume) string { return v.Name },
 		send: func(ctx context.Context, r request) ([]volume.Volume, bool, error) {
-			if r.query.Has("updated_at") {
+			if r.query.Has("updated_at") || r.query.Has("created_at") {
 				r.call = listChangedVolumes
 			}
 			var answer struct {

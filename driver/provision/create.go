@@ -32,23 +32,24 @@ func (s *Service) Create(ctx context.Context, spec CreateSpec) (volume.Volume, e
 		return volume.Volume{}, volume.AfterWrite(err)
 	}
 	defer unlock()
+	searched := time.Now()
 	found, err := s.resource.FindBeforeCreate(ctx, spec.Name)
 	if err != nil {
 		return volume.Volume{}, err
 	}
 	if len(found) == 0 {
-		return s.createInZones(ctx, spec, size, "", nil)
+		return s.createInZones(ctx, spec, size, searched, "", nil)
 	}
 	v, err := s.useOldest(ctx, spec, found, "")
 	if err = s.resource.FinalOrRetryable(ctx, spec.Name, err); !otherZoneMayHelp(err) {
 		return v, err
 	}
-	return s.createInZones(ctx, spec, size, found[0].Zone, err)
+	return s.createInZones(ctx, spec, size, searched, found[0].Zone, err)
 }
 
-// createInZones creates the volume in the first allowed zone that can have it. An earlier call may have failed in the zone failedZone with
-// the error failure.
-func (s *Service) createInZones(ctx context.Context, spec CreateSpec, size volume.Size, failedZone string, failure error) (volume.Volume, error) {
+// createInZones creates the volume in the first allowed zone that can have it. The name was searched for at a time. An earlier call may have
+// failed in the zone failedZone with the error failure.
+func (s *Service) createInZones(ctx context.Context, spec CreateSpec, size volume.Size, searched time.Time, failedZone string, failure error) (volume.Volume, error) {
 	p, err := s.placement(ctx, spec, size)
 	if err != nil {
 		return volume.Volume{}, s.resource.FinalOrRetryable(ctx, spec.Name, err)
@@ -58,7 +59,7 @@ func (s *Service) createInZones(ctx context.Context, spec CreateSpec, size volum
 			continue
 		}
 		p.options.Zone = zone
-		v, err := s.create(ctx, spec, p.options)
+		v, err := s.create(ctx, spec, p.options, searched)
 		if err = s.resource.FinalOrRetryable(ctx, spec.Name, err); !otherZoneMayHelp(err) {
 			return v, err
 		}
@@ -75,7 +76,7 @@ func otherZoneMayHelp(err error) bool {
 
 // create sends the create request and waits for the volume. Then it reads the volumes of that name again, since another replica may
 // have created one too. A volume that the replica requested before it could see this one is listed by then.
-func (s *Service) create(ctx context.Context, spec CreateSpec, o volume.CreateOptions) (volume.Volume, error) {
+func (s *Service) create(ctx context.Context, spec CreateSpec, o volume.CreateOptions, searched time.Time) (volume.Volume, error) {
 	v, err := s.sendCreate(ctx, spec, o)
 	if err == nil {
 		v, err = s.awaitCreated(ctx, spec, v)
@@ -83,7 +84,7 @@ func (s *Service) create(ctx context.Context, spec CreateSpec, o volume.CreateOp
 	if err != nil {
 		return volume.Volume{}, err
 	}
-	found, err := s.resource.NamedWith(ctx, spec.Name, string(v.ID))
+	found, err := s.resource.Recheck(ctx, spec.Name, v, searched)
 	if err != nil {
 		return volume.Volume{}, err
 	}

@@ -69,6 +69,28 @@ func TestExpandThatFailsReturnsTheReason(t *testing.T) {
 	}
 }
 
+// A volume in an error status has not been expanded, whatever size it shows.
+func TestExpandIsNotDoneInAnErrorStatus(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := cloudtest.New(t, volume.Volume{ID: cloudtest.VolumeID(1), Status: volume.Available, Size: volume.GiB(1)})
+		c.Sim.SetLatency(openstacksim.ExtendVolume, time.Hour)
+		c.Hook["Extend"] = func() {
+			c.Later(cloudtest.VolumeID(1), func(v *volume.Volume) { v.Status, v.Size = "error_extending", volume.GiB(2) })
+		}
+		_, err := growing(c).Expand(cloudtest.Within(t, 60), cloudtest.VolumeID(1), volume.Range{Required: volume.GiB(2)})
+		cloudtest.WantKind(t, err, volume.Failed, true)
+	})
+}
+
+func TestExpandOfAVolumeAtItsLimitIsDone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := cloudtest.New(t, volume.Volume{ID: cloudtest.VolumeID(1), Status: volume.Available, Size: volume.GiB(2)})
+		if v, err := growing(c).Expand(t.Context(), cloudtest.VolumeID(1), volume.Range{Required: volume.GiB(2), Limit: volume.GiB(2)}); err != nil || v.Size != volume.GiB(2) {
+			t.Errorf("%v, %v", v, err)
+		}
+	})
+}
+
 func TestExpandRefuses(t *testing.T) {
 	for name, test := range map[string]struct {
 		id   volume.ID

@@ -118,6 +118,17 @@ func TestModifyReportsARetypeThatCinderDidNotCarryOut(t *testing.T) {
 	}
 }
 
+// A volume in an error status is no success, whatever type it shows.
+func TestModifyIsNotDoneInAnErrorStatus(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := retypable(t, volume.Available)
+		c.Sim.SetLatency(openstacksim.RetypeVolume, time.Hour)
+		c.Hook["Retype"] = func() { c.Later(cloudtest.VolumeID(1), func(v *volume.Volume) { v.Status, v.Type = "error", "fast" }) }
+		err := service(c).Modify(cloudtest.Within(t, 60), cloudtest.VolumeID(1), Change{Type: "fast"})
+		cloudtest.WantKind(t, err, volume.Failed, true)
+	})
+}
+
 func TestModifyWaitsForARetypeInProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := retypable(t, "retyping")

@@ -9,6 +9,7 @@ package provision
 import (
 	"context"
 	"log/slog"
+	"time"
 
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/driver/idempotent"
@@ -66,6 +67,9 @@ func New(cloud volume.Cloud, waiter volume.Waiter, o Options) *Service {
 	}
 	s.resource = &idempotent.Resource[volume.Volume]{
 		Noun: "volume", List: cloud.VolumesNamed, Facts: s.facts, AwaitDeletable: s.awaitDeletable, Requests: o.Requests, Log: o.Log, CountDuplicate: o.CountDuplicate,
+		ListCreated: func(ctx context.Context, since time.Time) ([]volume.Volume, bool, error) {
+			return cloud.Select(ctx, volume.Selection{Created: since})
+		},
 		Read:         func(ctx context.Context, id string) (volume.Volume, error) { return cloud.Volume(ctx, volume.ID(id)) },
 		Delete:       func(ctx context.Context, v volume.Volume) error { return cloud.DeleteVolume(ctx, v.ID) },
 		AwaitDeleted: func(ctx context.Context, v volume.Volume) error { return s.volumes.AwaitDeleted(ctx, v.ID) },

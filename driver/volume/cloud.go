@@ -38,7 +38,7 @@ type VolumeCloud interface {
 	// VolumesNamed reads every volume of the project with exactly that name; names are not unique. GET /v3/volumes/detail?name=….
 	VolumesNamed(ctx context.Context, name string) ([]Volume, error)
 	// Select reads one page of the matching volumes of the project, sorted by created_at descending, and whether more follow. NotFound if the
-	// volume of the marker is gone. GET /v3/volumes/detail?metadata=…&updated_at=gte:… (3.60).
+	// volume of the marker is gone. GET /v3/volumes/detail?metadata=…&updated_at=gte:…&created_at=gte:… (3.60).
 	Select(ctx context.Context, s Selection) (page []Volume, more bool, err error)
 	// Extend requests a larger size, in whole GiB. An attached volume needs 3.42. POST /v3/volumes/{id}/action, os-extend.
 	Extend(ctx context.Context, id ID, size Size, attached bool) error

@@ -57,6 +57,8 @@ type Selection struct {
 	// Since is the earliest time of their last change, by the clock of Cinder, in whole seconds. A volume that has not changed since its
 	// creation does not match. The zero Since means any time. A cloud without this filter returns others too.
 	Since time.Time
+	// Created is the earliest time of their creation, in the same way.
+	Created time.Time
 }
 
 // SnapshotPage requests at most Limit snapshots or backups after the one whose ID is Marker, only those of Volume if it is set. Limit 0 leaves

@@ -107,7 +107,8 @@ func (d *decider) certificates(bundle string) string {
 	return out.String()
 }
 
-// cloudConf is the controller's cloud.conf but for the [Zone] sections. The region is written down because every fact was read there.
+// cloudConf is the controller's cloud.conf but for the [Zone] sections. The region and the project are written down because every fact was read
+// there. The driver refuses a login for another project.
 func (d *decider) cloudConf(r Result) Decision[string] {
 	var f cloudconf.File
 	f.Set("Global", "", "use-clouds", "true")
@@ -121,6 +122,9 @@ func (d *decider) cloudConf(r Result) Decision[string] {
 		f.Set("Global", "", "region", region)
 		decision.Facts = append(decision.Facts, v1alpha1.NamedFact{Name: "cloud.region", Value: region})
 		decision.Reason += "; the region is the one that was inspected"
+	}
+	if project := d.inv.Cloud.ProjectID; project != "" && unwritable(project) == "" { // with a Secret of another project every volume would seem to be gone
+		f.Set("Global", "", "tenant-id", project)
 	}
 	switch {
 	case r.CASource.Value.ConfigMap != "":

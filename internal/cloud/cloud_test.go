@@ -214,6 +214,11 @@ func TestLoginFailuresHaveDistinctErrors(t *testing.T) {
 			w.WriteHeader(201)
 			_, _ = io.WriteString(w, `{"token": {"catalog": []}}`)
 		}), ErrMisconfigured, "for no project"},
+		"a project without an ID": {handler(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("X-Subject-Token", "t")
+			w.WriteHeader(201)
+			_, _ = io.WriteString(w, `{"token": {"project": {"id": "", "name": "demo"}, "catalog": []}}`)
+		}), ErrMisconfigured, "for no project"},
 		"nobody there": {func(t *testing.T) Settings {
 			s := answering(401)(t)
 			s.AuthURL = "http://127.0.0.1:1"

@@ -33,7 +33,7 @@ func (c *Cloud) place(needed []string) (place, error) {
 		case p.region == "":
 			p.region, first = region, service
 		case region != p.region:
-			return p, errorf(ErrOtherCloud, "cloud %s: %s is of region %s, and %s of region %s; set the region of the cluster in cloud.conf, and remove endpoints that are set by hand",
+			return p, errorf(ErrOtherCloud, "cloud %s: %s is of region %s, and %s of region %s. Set the region in cloud.conf, and remove endpoints that are set by hand",
 				c.settings.Name, service, region, cmp.Or(first, "the configuration"), p.region)
 		}
 	}

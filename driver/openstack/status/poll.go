@@ -20,7 +20,8 @@ const (
 )
 
 // A page of a listing that takes longer than listPatience, and than listReads reads, is slow: then reads of single objects are the faster way. A
-// listing that fails costs its waiters one round, and one that is slow must not cost more.
+// listing that fails costs its waiters one round, and one that is slow must not cost more. A cloud that is slow as a whole must not get more
+// requests: after listPatience one read shows how long a read takes now.
 const (
 	listPatience = 2 * time.Second
 	listReads    = 4
@@ -40,7 +41,7 @@ const (
 // failed or is slow every object is read by itself; each relistAfter another listing runs beside the reads, until one succeeds.
 func (l *loop[ID, T]) poll(ctx context.Context) <-chan time.Time {
 	now := time.Now()
-	l.giveUpListing(now)
+	l.judgeListing(ctx, now)
 	due, next := l.due(now)
 	alone := due
 	if l.kind.list != nil && len(ids(l.waiters)) > fewObjects {
@@ -65,18 +66,23 @@ func (l *loop[ID, T]) poll(ctx context.Context) <-chan time.Time {
 	return time.After(time.Until(next))
 }
 
-// listingSlowAt is when the listing in flight counts as slow; zero without one, or where it does already.
+// listingSlowAt is when the listing in flight may count as slow. It is zero without one, where it does already, and while the first read is in
+// flight.
 func (l *loop[ID, T]) listingSlowAt() time.Time {
-	if l.cancelListing == nil || l.listingSlow {
+	if l.cancelListing == nil || l.listingSlow || l.readTook == 0 && len(l.reading) > 0 {
 		return time.Time{}
 	}
 	return time.Unix(0, l.pageBegan.Load()).Add(max(listPatience, listReads*l.readTook))
 }
 
-// giveUpListing lets the waiters of a slow listing read alone. The listing goes on.
-func (l *loop[ID, T]) giveUpListing(now time.Time) {
+// judgeListing lets the waiters of a slow listing read alone. The listing goes on.
+func (l *loop[ID, T]) judgeListing(ctx context.Context, now time.Time) {
 	slow := l.listingSlowAt()
 	if slow.IsZero() || slow.After(now) {
+		return
+	}
+	if i := slices.IndexFunc(l.waiters, func(w *waiter[ID, T]) bool { return w.listed }); l.readTook == 0 && i >= 0 {
+		l.startReads(ctx, []ID{l.waiters[i].id})
 		return
 	}
 	l.listingSlow, l.listingFailed = true, now
@@ -156,7 +162,7 @@ func (l *loop[ID, T]) startListing(ctx context.Context, first time.Time, everyth
 		wanted[w.id], w.listed = true, l.listingFailed.IsZero()
 	}
 	ctx, cancel := context.WithCancel(volume.WithOneAttempt(ctx)) // if it fails, reads are faster than another attempt
-	l.cancelListing, l.listingBegan, l.listingServes, l.listingSlow = cancel, now, l.joined, false
+	l.cancelListing, l.listingBegan, l.listingServes, l.listingSlow, l.readTook = cancel, now, l.joined, false, 0
 	l.pageBegan.Store(now.UnixNano())
 	k, called := l.kind, func() {
 		l.pageBegan.Store(time.Now().UnixNano())

@@ -311,7 +311,7 @@ func TestAShorterRetryAfterDoesNotShortenAPause(t *testing.T) {
 	}
 }
 
-// However long the pause is: a caller who waits longer gets the answer after it, and one who does not reads until when, and nothing is sent.
+// A caller who waits longer than the pause gets the answer after it. One who does not reads until when it lasts, and nothing is sent.
 func TestAPauseOfAnyLengthIsKept(t *testing.T) {
 	t.Parallel()
 	const login = "http://keystone/v3/auth/tokens"

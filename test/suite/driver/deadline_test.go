@@ -15,8 +15,8 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
 )
 
-// Every RPC, at every place where it can wait: each request that it sends is not answered, and the work that it waits for does not end. It ends
-// two seconds before its caller, who reads what it waited for and since when.
+// Every RPC, at every place where it can wait: a request that is not answered, or work that does not end. It ends two seconds before its caller,
+// who reads what it waited for and since when.
 func TestACallerReadsWhatAnRPCWaitedFor(t *testing.T) {
 	for _, rpc := range controllerRPCs {
 		t.Run(rpc.name, func(t *testing.T) {

@@ -1,7 +1,9 @@
 package driver_test
 
 import (
+	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"strings"
 	"sync"
@@ -185,6 +187,44 @@ func TestABrokenFileLeavesTheOldConfigurationInUse(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Somebody takes a broken file back: the driver says that the configuration is good again, although nothing differs from before.
+func TestAFileThatIsAsBeforeEndsTheFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sim := simulated()
+		d := startWith(t, sim)
+		made(t, d)
+		reload(t, d, []byte("[Global\n"))
+		reload(t, d, sim.CloudConf(inprocess.URL))
+		if good, bad := d.Metric(t, reloaded), d.Metric(t, unusable); good != 1 || bad != 1 {
+			t.Errorf("%v good and %v bad reloads", good, bad)
+		}
+	})
+}
+
+// An RPC meets a refusal, looks for new credentials, and its caller leaves while Keystone is slow. That says nothing about the files.
+func TestACallerThatLeavesDuringAReloadMakesNoFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sim := simulated()
+		d := startWith(t, sim)
+		id := made(t, d)
+		next := another(sim, "next")
+		if err := os.WriteFile(d.CloudConf, confOf(next), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		sim.SetFault(openstacksim.Fault{Method: http.MethodPost, Path: "/identity/v3/auth/tokens", Contains: next.ID, Delay: time.Hour, Times: 1})
+		sim.DeleteApplicationCredential(theFirst(sim))
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		if _, err := d.ControllerGetVolume(ctx, &csi.ControllerGetVolumeRequest{VolumeId: id}); err == nil {
+			t.Error("it succeeded without a credential")
+		}
+		if bad := d.Metric(t, unusable); bad != 0 {
+			t.Errorf("%v failed reloads", bad)
+		}
+		must[*csi.ControllerGetVolumeResponse](t)(d.ControllerGetVolume(asSidecar(t), &csi.ControllerGetVolumeRequest{VolumeId: id}))
+	})
 }
 
 func TestWrongCredentialsAtTheStartAreReplacedWithoutARestart(t *testing.T) {

@@ -116,7 +116,7 @@ func otherProject() []byte {
 	return fmt.Appendf(nil, "[Global]\nauth-url = %s/identity/v3\nusername = other\npassword = sim-other\ntenant-name = other\nuser-domain-name = Default\ntenant-domain-name = Default\n", inprocess.URL)
 }
 
-// Whatever a new file leads to: nothing is said to be done that is not, the old login goes on, and the failure is counted and explained.
+// Whatever a new file leads to, the old login goes on, and the failure is counted and explained. What is said to be done is done.
 func TestALoginThatIsNotForTheKnownCloudIsRefused(t *testing.T) {
 	for name, test := range map[string]struct {
 		conf    func(sim *openstacksim.Sim) []byte
@@ -257,7 +257,7 @@ func TestTheFirstLoginMustBeForACloudThatCanServe(t *testing.T) {
 	}
 }
 
-// moving is a cloud whose Cinder moves to another host name: the catalog names it, and the old one answers as a host without that service does.
+// moving is a cloud whose Cinder moves to another host name, which the catalog names. Old is the answer of the old one.
 type moving struct {
 	moved atomic.Bool
 	old   func(req *http.Request) (*http.Response, error)

@@ -1,0 +1,94 @@
+package idempotent
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+)
+
+// clockSkew is how far the clocks of Cinder's hosts may differ, and how long a database server may lag. A list of what was created since a time
+// contains a duplicate all the same.
+const clockSkew = time.Minute
+
+// Recheck is NamedWith for an object that this call created after it had searched for the name at a time. Any other object of the name appeared
+// after that search. So calls that recheck at the same time share one list of everything that was created since the first of their searches.
+// A call searches for its name alone if its object is not in that list, or if its name needs a wait. So does every call if the list fails.
+func (r *Resource[T]) Recheck(ctx context.Context, name string, object T, searched time.Time) ([]T, error) {
+	own := r.Facts(object)
+	if r.ListCreated == nil || own.CreatedAt.IsZero() {
+		return r.NamedWith(ctx, name, own.ID)
+	}
+	// The clock of Cinder says when the object was created, and that of the driver how long before that the search was at most.
+	created, complete := r.created.list(ctx, own.CreatedAt.Add(-time.Since(searched)-clockSkew), r.ListCreated)
+	found := slices.DeleteFunc(slices.Clone(created), func(other T) bool { return r.Facts(other).Name != name })
+	known := slices.ContainsFunc(found, func(other T) bool { return r.Facts(other).ID == own.ID })
+	deleting := slices.ContainsFunc(found, func(other T) bool { return r.Facts(other).BeingDeleted })
+	if !complete || !known || deleting {
+		return r.NamedWith(ctx, name, own.ID)
+	}
+	r.sort(found)
+	return found, nil
+}
+
+// createdLists share lists of what was created since a time. One is in flight; the calls that come meanwhile share the next.
+type createdLists[T any] struct {
+	mu      sync.Mutex // never held during a call
+	next    *createdList[T]
+	running bool
+}
+
+type createdList[T any] struct {
+	since    time.Time
+	done     chan struct{}
+	found    []T
+	complete bool // it has everything since then
+}
+
+// listTimeout limits one list, which serves many callers and ends with none of them.
+const listTimeout = 10 * time.Second
+
+// list returns what was created since a time, as a list shows it that began after the call did. It is not complete if the list failed, has more
+// than one page, or ctx ended first.
+func (l *createdLists[T]) list(ctx context.Context, since time.Time, read func(ctx context.Context, since time.Time) ([]T, bool, error)) ([]T, bool) {
+	defer volume.BeginStep(ctx, "waiting for the list of what Cinder has created")()
+	l.mu.Lock()
+	if l.next == nil {
+		l.next = &createdList[T]{since: since, done: make(chan struct{})}
+	}
+	mine := l.next
+	if since.Before(mine.since) {
+		mine.since = since
+	}
+	if !l.running {
+		l.running = true
+		go l.run(read)
+	}
+	l.mu.Unlock()
+	select {
+	case <-mine.done:
+		return mine.found, mine.complete
+	case <-ctx.Done():
+		return nil, false
+	}
+}
+
+// run reads lists until nobody wants one.
+func (l *createdLists[T]) run(read func(ctx context.Context, since time.Time) ([]T, bool, error)) {
+	for {
+		l.mu.Lock()
+		now := l.next
+		l.next, l.running = nil, now != nil
+		l.mu.Unlock()
+		if now == nil {
+			return
+		}
+		ctx, cancel := context.WithTimeout(volume.WithOneAttempt(context.Background()), listTimeout)
+		found, more, err := read(ctx, now.since)
+		cancel()
+		now.found, now.complete = found, err == nil && !more
+		close(now.done)
+	}
+}
