@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"io/fs"
 	"os"
 	"regexp"
 	"slices"
@@ -13,10 +12,8 @@ import (
 	"testing"
 
 	diff "github.com/google/go-cmp/cmp"
-	"sigs.k8s.io/yaml"
 
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
-	"github.com/cinder-csi/cinder-csi/manifests"
 )
 
 const (
@@ -25,11 +22,11 @@ const (
 	readmeFile       = "cinder-csi/README.md"
 )
 
-// settingsText is the template with the variables of the settings, and with the arguments that the base gives the driver.
+// settingsText is the template with the variables of the settings.
 func settingsText(t *testing.T) string {
 	t.Helper()
 	var b strings.Builder
-	b.WriteString("{{- /* `make update` writes this file: the variables are those of v1alpha1.Settings, the sizes those of v1alpha1.ClusterSizes, the arguments those of manifests/base. */ -}}\n")
+	b.WriteString("{{- /* `make update` writes this file: the variables are those of v1alpha1.Settings, the sizes those of v1alpha1.ClusterSizes. */ -}}\n")
 	for _, role := range []string{"", v1alpha1.ControllerRole, v1alpha1.NodeRole} {
 		fmt.Fprintf(&b, "\n{{- define \"cinder-csi.settings.%s\" -}}\n", cmp.Or(role, "both"))
 		rows := slices.Clone(v1alpha1.Settings)
@@ -38,13 +35,6 @@ func settingsText(t *testing.T) string {
 			if s.Role == role {
 				fmt.Fprintf(&b, "%s: {{ %s | quote }}\n", s.Variable, expression(s))
 			}
-		}
-		b.WriteString("{{- end -}}\n")
-	}
-	for _, w := range []struct{ role, file string }{{v1alpha1.ControllerRole, "deployment"}, {v1alpha1.NodeRole, "daemonset"}} {
-		fmt.Fprintf(&b, "\n{{- define \"cinder-csi.driverArgs.%s\" -}}\n", w.role)
-		for _, arg := range argsOfBase(t, "base/"+w.role+"/"+w.file+".yaml") {
-			fmt.Fprintf(&b, "- %q\n", arg)
 		}
 		b.WriteString("{{- end -}}\n")
 	}
@@ -70,36 +60,6 @@ func expression(s v1alpha1.Setting) string {
 		return `include "cinder-csi.pairs" ` + value
 	}
 	return value
-}
-
-func argsOfBase(t *testing.T, file string) []string {
-	t.Helper()
-	text, err := fs.ReadFile(manifests.Files, file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var w struct {
-		Spec struct {
-			Template struct {
-				Spec struct {
-					Containers []struct {
-						Name string
-						Args []string
-					}
-				}
-			}
-		}
-	}
-	if err := yaml.Unmarshal(text, &w); err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range w.Spec.Template.Spec.Containers {
-		if c.Name == "driver" {
-			return c.Args
-		}
-	}
-	t.Fatalf("%s has no container driver", file)
-	return nil
 }
 
 // chartDefault is the chart's default of a setting: what is decided where nothing is configured.

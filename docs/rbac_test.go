@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"path"
@@ -12,10 +11,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+	"sigs.k8s.io/yaml"
+
 	"github.com/cinder-csi/cinder-csi/generator/verify"
-	"github.com/cinder-csi/cinder-csi/generator/worktree"
-	"github.com/cinder-csi/cinder-csi/manifests"
 	"github.com/cinder-csi/cinder-csi/test/judge/rights"
 	"github.com/cinder-csi/cinder-csi/test/kit/page"
 )
@@ -37,50 +35,56 @@ func emittedRights(t *testing.T) (verbs map[roleRow][]rights.Grant, origin map[s
 			origin[g.Role] = cmp.Or(origin[g.Role], from)
 		}
 	}
-	files := 0
-	err := fs.WalkDir(manifests.Files, ".", func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || path.Ext(name) != ".yaml" {
-			return err
-		}
-		text, err := fs.ReadFile(manifests.Files, name)
-		if err != nil {
-			return err
-		}
-		objects, err := verify.Decode(text, "")
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		files++
-		add(path.Dir(name), objects)
-		return nil
-	})
-	if err != nil || files == 0 {
-		t.Fatal(files, err)
-	}
-	// The generator itself makes the roles of OpenShift's monitoring.
-	for _, target := range []string{"vanilla", "standalone", "hypershift"} {
-		add("target "+target, overlay(t, target))
+	for _, r := range renderings {
+		add(r.from, r.objects(t))
 	}
 	return verbs, origin
 }
 
-// overlay is what the committed bundle of a target applies.
-func overlay(t *testing.T, target string) []verify.Object {
+// rendering is the chart with some values, which have the rights that the renderings before it do not have.
+type rendering struct {
+	from   string
+	values string
+}
+
+const image = "images: {registry: registry.example}\n"
+
+var renderings = []rendering{
+	{"always", "snapshots: {enabled: false}\n"},
+	{"`snapshots.enabled`", ""},
+	{"`driver.capacity`", "driver: {capacity: true}\n"},
+	{"`nodeLifecycle.startupTaint`", "nodeLifecycle: {startupTaint: true}\n"},
+	{"`nodeLifecycle.drainHook`", "nodeLifecycle: {drainHook: true}\n"},
+	{"`driftCheck.schedule`", "driftCheck: {schedule: '@daily', distribution: a, plan: b}\n"},
+	{"OpenShift", "target: standalone\n"},
+	{"`monitoring.platform`", "target: standalone\nmonitoring: {platform: true}\n"},
+	{"`monitoring.tls`", "target: standalone\nmonitoring: {kind: ServiceMonitor, tls: {enabled: true}}\n"},
+	{"OpenShift", "target: hypershift\nplane: management\n"},
+	{"OpenShift", "target: hypershift\nplane: guest\ndriver: {capacity: true}\n"},
+}
+
+func (r rendering) objects(t *testing.T) []verify.Object {
 	t.Helper()
-	dir := "../overlays/" + target + "/kustomize"
-	opened, err := worktree.Open(dir)
-	if err != nil {
+	var values map[string]any
+	if err := yaml.Unmarshal([]byte(image+r.values), &values); err != nil {
 		t.Fatal(err)
 	}
-	tree, err := opened.Read()
+	files, err := verify.Chart(values, true)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("%s: %v", r.from, err)
 	}
-	objects, findings, err := verify.BundleAt(dir, "../../../manifests", tree, opened.Plan.Target, v1alpha1.Kustomize)
-	if err != nil || len(findings) > 0 {
-		t.Fatal(findings, err)
+	var all []verify.Object
+	for name, text := range files {
+		if path.Ext(name) != ".yaml" {
+			continue
+		}
+		objects, err := verify.Decode([]byte(text), "")
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		all = append(all, objects...)
 	}
-	return objects
+	return all
 }
 
 func grantsOf(t *testing.T, from string, objects []verify.Object) []rights.Grant {
@@ -100,7 +104,7 @@ func grantsOf(t *testing.T, from string, objects []verify.Object) []rights.Grant
 	if err != nil {
 		t.Fatal(err)
 	}
-	// On OpenShift the names begin with the name of its driver. The page lists each role once, with the name that it has in manifests/.
+	// On OpenShift the names begin with the name of its driver. The page lists each role once, with the name that it has elsewhere.
 	grants, err := rights.Granted([]byte(strings.ReplaceAll(string(text), `"cinder-csi.io-`, `"cinder-csi-`)))
 	if err != nil {
 		t.Fatalf("%s: %v", from, err)

@@ -144,12 +144,11 @@ func TestExamplesAreWhatTheGeneratorWrites(t *testing.T) {
 	}
 }
 
-// The bundles that people read show whether the chart stands for the manifests. The tests of generator/verify take minutes and compare
-// every switch; this one runs with make test.
+// The bundles that people read are what Helm installs with the same configuration.
 func TestKustomizeAndHelmAgreeOnTheExamples(t *testing.T) {
 	for _, target := range targets {
 		if diff := cmp.Diff(build(t, target, "kustomize"), build(t, target, "helm")); diff != "" {
-			t.Errorf("%s: the chart does not stand for manifests/ (-kustomize +helm):\n%s", target, diff)
+			t.Errorf("%s: the overlay is not what Helm installs (-kustomize +helm):\n%s", target, diff)
 		}
 	}
 }

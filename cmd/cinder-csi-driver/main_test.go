@@ -8,15 +8,14 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
-	"sigs.k8s.io/yaml"
-
+	"github.com/cinder-csi/cinder-csi/charts"
 	"github.com/cinder-csi/cinder-csi/driver"
 	"github.com/cinder-csi/cinder-csi/driver/config"
-	"github.com/cinder-csi/cinder-csi/manifests"
 	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
@@ -123,21 +122,18 @@ func TestTheHookTakesNodeAndDriverFromTheEnvironment(t *testing.T) {
 
 // kubelet gives the pod its grace period for the hook and the end of the driver together.
 func TestTheGracePeriodCoversTheHookAndTheDriver(t *testing.T) {
-	text, err := manifests.Files.ReadFile("components/drain-hook-node/daemonset.yaml")
+	text, err := charts.Files.ReadFile("cinder-csi/templates/node.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var daemonSet struct {
-		Spec struct {
-			Template struct {
-				Spec struct{ TerminationGracePeriodSeconds int }
-			}
-		}
+	period := regexp.MustCompile(`\n +terminationGracePeriodSeconds: (\d+)\n`).FindSubmatch(text)
+	if period == nil {
+		t.Fatal("the chart has no grace period")
 	}
-	if err := yaml.Unmarshal(text, &daemonSet); err != nil {
+	grace, err := time.ParseDuration(string(period[1]) + "s")
+	if err != nil {
 		t.Fatal(err)
 	}
-	grace := time.Duration(daemonSet.Spec.Template.Spec.TerminationGracePeriodSeconds) * time.Second
 	if want := driver.LongestHook + 30*time.Second; grace != want {
 		t.Errorf("want %s for a hook of %s, got %s", want, driver.LongestHook, grace)
 	}

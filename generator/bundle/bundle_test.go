@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -45,9 +46,9 @@ func result(t testing.TB, target v1alpha1.Target, format v1alpha1.Format, spec v
 	return r
 }
 
-func render(t testing.TB, r plan.Result, o bundle.Options) bundle.Tree {
+func render(t testing.TB, r plan.Result) bundle.Tree {
 	t.Helper()
-	tree, err := bundle.Render(r, verify.Kustomize, o)
+	tree, err := bundle.Render(r, verify.Chart, bundle.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,26 +65,29 @@ func TestFilesAreWhereTheContractPutsThem(t *testing.T) {
 		{v1alpha1.Standalone, v1alpha1.Helm, []string{"README.md", "namespace.yaml", "values.yaml"}},
 		{v1alpha1.HostedControlPlane, v1alpha1.Helm, []string{"README.md", "guest/namespace.yaml", "guest/values.yaml", "management/values.yaml"}},
 	} {
-		got := slices.Sorted(maps.Keys(render(t, result(t, c.target, c.format, v1alpha1.Spec{}), bundle.Options{})))
+		got := slices.Sorted(maps.Keys(render(t, result(t, c.target, c.format, v1alpha1.Spec{}))))
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s %s:\n%s", c.target, c.format, diff)
 		}
 	}
-	for target, want := range map[v1alpha1.Target][]string{
-		v1alpha1.Vanilla:            {"kustomization.yaml", "namespace.yaml", "storageclasses.yaml", "snapshotclass.yaml", "driver/base/node/daemonset.yaml"},
-		v1alpha1.Standalone:         {"kustomization.yaml", "namespace.yaml", "driver/components/openshift-node/scc.yaml"},
-		v1alpha1.HostedControlPlane: {"management/kustomization.yaml", "guest/kustomization.yaml", "guest/namespace.yaml", "guest/storageclasses.yaml"},
-	} {
-		tree := render(t, result(t, target, v1alpha1.Kustomize, v1alpha1.Spec{}), bundle.Options{})
-		for _, file := range append(want, "README.md") {
-			if tree[file] == nil {
-				t.Errorf("%s kustomize: %s is missing", target, file)
-			}
+	controller := "base/controller.yaml base/controllerconfig.yaml base/kustomization.yaml"
+	node := "base/csidriver.yaml base/kustomization.yaml base/namespace.yaml base/node.yaml base/nodeconfig.yaml base/rbac.yaml base/snapshotclasses.yaml kustomization.yaml storageclasses.yaml values.yaml"
+	patches := "kustomization.yaml patches/configmap-cinder-csi-controller-config.yaml patches/configmap-cinder-csi-controller-settings.yaml patches/deployment-cinder-csi-controller.yaml values.yaml"
+	below := func(dir, files string) []string {
+		all := strings.Fields(files)
+		for i := range all {
+			all[i] = path.Join(dir, all[i])
 		}
-		for file := range tree {
-			if strings.HasPrefix(file, "management/") && (strings.Contains(file, "rbac") || strings.Contains(file, "node")) {
-				t.Errorf("%s has no business in the management cluster", file)
-			}
+		return all
+	}
+	for target, want := range map[v1alpha1.Target][]string{
+		v1alpha1.Vanilla:            below("", controller+" "+node+" "+patches),
+		v1alpha1.Standalone:         below("", controller+" "+node+" "+patches+" base/openshift.yaml"),
+		v1alpha1.HostedControlPlane: slices.Concat(below("guest", node), below("management", controller+" "+patches)),
+	} {
+		got := slices.Sorted(maps.Keys(render(t, result(t, target, v1alpha1.Kustomize, v1alpha1.Spec{}))))
+		if diff := cmp.Diff(slices.Compact(slices.Sorted(slices.Values(append(want, "README.md")))), got); diff != "" {
+			t.Errorf("%s kustomize:\n%s", target, diff)
 		}
 	}
 }
@@ -93,9 +97,9 @@ func TestTheSameDecisionsGiveTheSameBytes(t *testing.T) {
 	for _, target := range []v1alpha1.Target{v1alpha1.Vanilla, v1alpha1.Standalone, v1alpha1.HostedControlPlane} {
 		for _, format := range []v1alpha1.Format{v1alpha1.Kustomize, v1alpha1.Helm} {
 			r := result(t, target, format, v1alpha1.Spec{})
-			want := render(t, r, bundle.Options{})
+			want := render(t, r)
 			for range 5 {
-				if diff := cmp.Diff(want, render(t, r, bundle.Options{})); diff != "" {
+				if diff := cmp.Diff(want, render(t, r)); diff != "" {
 					t.Fatalf("%s %s:\n%s", target, format, diff)
 				}
 			}
@@ -103,26 +107,13 @@ func TestTheSameDecisionsGiveTheSameBytes(t *testing.T) {
 	}
 }
 
-func TestABaseIsPointedAtAndNotCopied(t *testing.T) {
-	r := result(t, v1alpha1.HostedControlPlane, v1alpha1.Kustomize, v1alpha1.Spec{})
-	tree := render(t, r, bundle.Options{Base: "../../manifests"})
-	if got, want := string(tree["guest/driver/kustomization.yaml"]), "- ../../../../manifests/base/node\n"; !strings.Contains(got, want) {
-		t.Errorf("want %q in:\n%s", want, got)
-	}
-	for file := range tree {
-		if strings.Contains(file, "base/") || strings.Contains(file, "components/") {
-			t.Errorf("%s was copied", file)
-		}
-	}
-}
-
 func TestABundleOfASimulatedCloudSaysSo(t *testing.T) {
 	for _, format := range []v1alpha1.Format{v1alpha1.Kustomize, v1alpha1.Helm} {
 		r := result(t, v1alpha1.Vanilla, format, v1alpha1.Spec{})
-		real := render(t, r, bundle.Options{})
+		real := render(t, r)
 		r.Simulated = true
-		simulated := render(t, r, bundle.Options{})
-		for _, file := range []string{"README.md", "namespace.yaml", map[v1alpha1.Format]string{v1alpha1.Kustomize: "kustomization.yaml", v1alpha1.Helm: "values.yaml"}[format]} {
+		simulated := render(t, r)
+		for _, file := range []string{"README.md", map[v1alpha1.Format]string{v1alpha1.Kustomize: "base/namespace.yaml", v1alpha1.Helm: "namespace.yaml"}[format], map[v1alpha1.Format]string{v1alpha1.Kustomize: "kustomization.yaml", v1alpha1.Helm: "values.yaml"}[format]} {
 			if !bytes.Contains(simulated[file], []byte("simulated cloud")) {
 				t.Errorf("%s: %s does not say that it is of a simulated cloud", format, file)
 			}
@@ -135,19 +126,17 @@ func TestABundleOfASimulatedCloudSaysSo(t *testing.T) {
 
 func TestWhatIsNotEmittedIsRefused(t *testing.T) {
 	for name, c := range map[string]struct {
-		change func(*plan.Result, *bundle.Options)
+		change func(*plan.Result)
 		want   string
 	}{
-		"format":           {func(r *plan.Result, _ *bundle.Options) { r.Format = "jsonnet" }, "format"},
-		"target":           {func(r *plan.Result, _ *bundle.Options) { r.Target = "nomad" }, "target"},
-		"base for Helm":    {func(r *plan.Result, o *bundle.Options) { r.Format, o.Base = v1alpha1.Helm, "x" }, "base"},
-		"an absolute base": {func(_ *plan.Result, o *bundle.Options) { o.Base = "/srv/manifests" }, "relative to the bundle's directory"},
-		"no namespaces":    {func(r *plan.Result, _ *bundle.Options) { r.NodeNamespace.Value = "" }, "namespaces"},
+		"format":        {func(r *plan.Result) { r.Format = "jsonnet" }, "format"},
+		"target":        {func(r *plan.Result) { r.Target = "nomad" }, "target"},
+		"no namespaces": {func(r *plan.Result) { r.NodeNamespace.Value = "" }, "namespaces"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, o := result(t, v1alpha1.Vanilla, v1alpha1.Kustomize, v1alpha1.Spec{}), bundle.Options{}
-			c.change(&r, &o)
-			if _, err := bundle.Render(r, verify.Kustomize, o); err == nil || !strings.Contains(err.Error(), c.want) {
+			r := result(t, v1alpha1.Vanilla, v1alpha1.Kustomize, v1alpha1.Spec{})
+			c.change(&r)
+			if _, err := bundle.Render(r, verify.Chart, bundle.Options{}); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("want an error about %s, got %v", c.want, err)
 			}
 		})
@@ -156,8 +145,8 @@ func TestWhatIsNotEmittedIsRefused(t *testing.T) {
 
 func TestTheNodesCloudConfHasNoGlobalSection(t *testing.T) {
 	r := result(t, v1alpha1.Vanilla, v1alpha1.Kustomize, v1alpha1.Spec{VolumeAttachLimit: "20"})
-	conf := string(render(t, r, bundle.Options{})["driver/patches/node-config.yaml"])
-	if !strings.Contains(conf, "node-volume-attach-limit = 20") || strings.Contains(conf, "[Global]") || strings.Contains(conf, "clouds") {
+	conf := string(render(t, r)["patches/configmap-cinder-csi-node-config.yaml"])
+	if !strings.Contains(conf, "node-volume-attach-limit = 20") || strings.Contains(conf, "[Global]") || strings.Contains(conf, "clouds.yaml") {
 		t.Errorf("want the attach limit, and nothing about clouds:\n%s", conf)
 	}
 }
@@ -168,7 +157,7 @@ func TestTheControllersCloudConfIsTheDecidedTextWithTheZonesBelow(t *testing.T) 
 	r.CloudConf.Value = "; a comment\n" + r.CloudConf.Value
 	r.ZoneMap.Value = map[string]string{"rack 1": "ceph"}
 	var values struct{ CloudConf struct{ Controller string } }
-	if err := yaml.Unmarshal(render(t, r, bundle.Options{})["values.yaml"], &values); err != nil {
+	if err := yaml.Unmarshal(render(t, r)["values.yaml"], &values); err != nil {
 		t.Fatal(err)
 	}
 	want := r.CloudConf.Value + "\n[Zone \"rack 1\"]\nvolume-zone = ceph\n"
@@ -185,7 +174,7 @@ func TestTheZoneMapReachesTheDriversConfiguration(t *testing.T) {
 			file = "management/values.yaml"
 		}
 		var values struct{ CloudConf struct{ Controller string } }
-		if err := yaml.Unmarshal(render(t, result(t, target, v1alpha1.Helm, spec), bundle.Options{})[file], &values); err != nil {
+		if err := yaml.Unmarshal(render(t, result(t, target, v1alpha1.Helm, spec))[file], &values); err != nil {
 			t.Fatal(err)
 		}
 		f, err := cloudconf.Parse([]byte(values.CloudConf.Controller))
@@ -207,7 +196,7 @@ func TestTheReadmeSaysWhatAPersonNeeds(t *testing.T) {
 		Credentials: v1alpha1.Credentials{SecretName: "cloud"},
 	}, v1alpha1.VolumeType{ID: "1", Name: "a|b"})
 	r.Credentials.Value.Key = "it's.yaml" // no configuration may have it, but a shell must not trip over it
-	readme := string(render(t, r, bundle.Options{})["README.md"])
+	readme := string(render(t, r)["README.md"])
 	for _, want := range []string{
 		"https://keystone.example:5000/v3",
 		`kubectl create secret generic cloud --namespace clusters-prod --from-file='it'\''s.yaml'=driver-clouds.yaml`,
@@ -230,7 +219,7 @@ func TestTheReadmeSaysWhatAPersonNeeds(t *testing.T) {
 func TestTheReadmeHasACredentialMadeForTheDriver(t *testing.T) {
 	r := result(t, v1alpha1.Vanilla, v1alpha1.Kustomize, v1alpha1.Spec{})
 	r.Cloud.Region = "no: #1" // text of others
-	readme := string(render(t, r, bundle.Options{})["README.md"])
+	readme := string(render(t, r)["README.md"])
 	for _, want := range []string{
 		"    openstack --os-cloud mycloud application credential create cinder-csi --role member --access-rules rules.json -f yaml -c id -c secret\n",
 		"    clouds:\n      openstack:\n        auth_type: v3applicationcredential\n        auth:\n          auth_url: https://keystone.example:5000/v3\n",
@@ -250,7 +239,7 @@ func TestTheReadmeHasACredentialMadeForTheDriver(t *testing.T) {
 func TestTheReadmeSaysFirstThatTheImageOfTheDriverIsTheUsersToBuild(t *testing.T) {
 	for tag, want := range map[string]v1alpha1.Image{"default": {}, "own": {Registry: "registry.example"}} {
 		r := result(t, v1alpha1.Vanilla, v1alpha1.Helm, v1alpha1.Spec{Images: v1alpha1.Images{Driver: want}})
-		readme := string(render(t, r, bundle.Options{})["README.md"])
+		readme := string(render(t, r)["README.md"])
 		said, decided := strings.Index(readme, "no registry has this image by default: build or mirror it"), strings.Index(readme, "## What was decided")
 		if tag == "default" && (said < 0 || said > decided) || tag == "own" && said >= 0 {
 			t.Errorf("%s: said at %d, decisions at %d:\n%s", tag, said, decided, readme)
@@ -261,7 +250,7 @@ func TestTheReadmeSaysFirstThatTheImageOfTheDriverIsTheUsersToBuild(t *testing.T
 func TestTheReadmeEndsOpenShiftsDriverOnlyWhereItsNameIsTaken(t *testing.T) {
 	for coexistence, want := range map[string]bool{v1alpha1.Adopt: true, v1alpha1.SideBySide: false} {
 		r := result(t, v1alpha1.Standalone, v1alpha1.Helm, v1alpha1.Spec{OpenShift: v1alpha1.OpenShift{Coexistence: coexistence}})
-		readme := string(render(t, r, bundle.Options{})["README.md"])
+		readme := string(render(t, r)["README.md"])
 		if got := strings.Contains(readme, "cinder-csi-generator adopt $DIR"); got != want {
 			t.Errorf("%s: want the way of adopt: %t, got %t:\n%s", coexistence, want, got, readme)
 		}
@@ -276,7 +265,7 @@ func TestTheReadmeCountsClasses(t *testing.T) {
 		want string
 	}{{0, "\nNo StorageClass is made.\n"}, {1, "\n1 StorageClass:\n\n|"}, {2, "\n2 StorageClasses:\n\n|"}, {51, "\n51 StorageClasses:\n\nmore"}} {
 		r.StorageClasses = slices.Repeat([]plan.Decision[plan.StorageClass]{one}, c.n)
-		if readme := string(render(t, r, bundle.Options{})["README.md"]); !strings.Contains(readme, c.want) {
+		if readme := string(render(t, r)["README.md"]); !strings.Contains(readme, c.want) {
 			t.Errorf("%d: want %q in:\n%s", c.n, c.want, readme)
 		}
 	}
@@ -284,7 +273,7 @@ func TestTheReadmeCountsClasses(t *testing.T) {
 
 func TestOpenShiftsNamespacesTakePodsOnEveryNodeAndOnManagementCPUs(t *testing.T) {
 	for target, want := range map[v1alpha1.Target]int{v1alpha1.Vanilla: 0, v1alpha1.Standalone: 2} {
-		got := string(render(t, result(t, target, v1alpha1.Helm, v1alpha1.Spec{}), bundle.Options{})["namespace.yaml"])
+		got := string(render(t, result(t, target, v1alpha1.Helm, v1alpha1.Spec{}))["namespace.yaml"])
 		for _, annotation := range []string{"workload.openshift.io/allowed: management\n", `openshift.io/node-selector: ""`} {
 			if n := strings.Count(got, annotation); n != want {
 				t.Errorf("%s: want %s %d times, got %d:\n%s", target, annotation, want, n, got)
@@ -295,8 +284,8 @@ func TestOpenShiftsNamespacesTakePodsOnEveryNodeAndOnManagementCPUs(t *testing.T
 
 func TestNamespacesOfTheClusterAreNotLabelled(t *testing.T) {
 	r := result(t, v1alpha1.Vanilla, v1alpha1.Kustomize, v1alpha1.Spec{Namespaces: v1alpha1.Namespaces{Controller: "kube-system", Node: "cinder-csi-node"}})
-	tree := render(t, r, bundle.Options{})
-	if got := string(tree["namespace.yaml"]); strings.Contains(got, "kube-system") || !strings.Contains(got, "name: cinder-csi-node") {
+	tree := render(t, r)
+	if got := string(tree["base/namespace.yaml"]); strings.Contains(got, "kube-system") || !strings.Contains(got, "name: cinder-csi-node") {
 		t.Errorf("want the one namespace that is ours:\n%s", got)
 	}
 	if !strings.Contains(string(tree["README.md"]), "- Namespace `kube-system`") {
@@ -313,7 +302,7 @@ func BenchmarkRenderTwoThousandTypes(b *testing.B) {
 		r := result(b, v1alpha1.Vanilla, format, v1alpha1.Spec{}, types...)
 		b.Run(string(format), func(b *testing.B) {
 			for b.Loop() {
-				render(b, r, bundle.Options{})
+				render(b, r)
 			}
 		})
 	}
@@ -330,7 +319,7 @@ func TestValuesAlwaysNameTheChartVersionSoThatAnotherVersionRefusesThem(t *testi
 	for target, files := range map[v1alpha1.Target][]string{
 		v1alpha1.Vanilla: {"values.yaml"}, v1alpha1.Standalone: {"values.yaml"}, v1alpha1.HostedControlPlane: {"management/values.yaml", "guest/values.yaml"},
 	} {
-		tree := render(t, result(t, target, v1alpha1.Helm, v1alpha1.Spec{}), bundle.Options{})
+		tree := render(t, result(t, target, v1alpha1.Helm, v1alpha1.Spec{}))
 		for _, file := range files {
 			if !bytes.Contains(tree[file], append([]byte("\nchartVersion: "), version...)) {
 				t.Errorf("%s: %s has no chartVersion:\n%s", target, file, tree[file])

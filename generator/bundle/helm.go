@@ -13,19 +13,23 @@ import (
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 )
 
-// helm adds the plane's values for charts/cinder-csi, and beside them the Namespace objects, which no chart should own. Values that
-// the chart has by default are left out.
+// helm adds the plane's values for charts/cinder-csi, and beside them the Namespace objects, which no chart should own.
 func (p *plane) helm(t Tree) error {
 	if docs := p.namespaces(); len(docs) > 0 {
-		if err := p.document(t, "namespace.yaml", docs...); err != nil {
+		if err := p.document(t, namespaceFile, docs...); err != nil {
 			return err
 		}
 	}
+	return p.valuesFile(t)
+}
+
+// valuesFile adds the values. Those that the chart has by default are left out.
+func (p *plane) valuesFile(t Tree) error {
 	defaults, err := chartDefaults()
 	if err != nil {
 		return err
 	}
-	values := objectOf(helmMerge.differing(p.values(), defaults.values, ""))
+	values := objectOf(differing(p.values(), defaults.values))
 	values["chartVersion"] = fixed(defaults.version) // a chart of another version refuses the values
 	return p.write(t, "values.yaml", writer{compare: byOrder(defaults.order), comments: true}, values)
 }
@@ -34,7 +38,7 @@ func (p *plane) helm(t Tree) error {
 func (p *plane) values() object {
 	r := p.r
 	values := object{
-		"target":            from(string(r.Target), refOf(r.OpenShift), refOf(r.Hosted)),
+		"target":            from(p.target(), refOf(r.OpenShift), refOf(r.Hosted)),
 		"plane":             part(r.Hosted, "", p.name),
 		"namespaces":        object{"controller": whole(r.ControllerNamespace), "node": whole(r.NodeNamespace)},
 		"clusterID":         whole(r.ClusterID),
@@ -88,6 +92,17 @@ func (p *plane) values() object {
 	p.settingValues(values)
 	driver["capacity"] = whole(r.Capacity()) // not only the controller's pods depend on it
 	return values
+}
+
+// target is the kind of cluster as the chart knows it.
+func (p *plane) target() string {
+	switch {
+	case p.hosted():
+		return string(v1alpha1.HostedControlPlane)
+	case p.openShift():
+		return string(v1alpha1.Standalone)
+	}
+	return string(v1alpha1.Vanilla)
 }
 
 // settingValues are the settings of the table, each under its own key.

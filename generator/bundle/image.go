@@ -13,8 +13,6 @@ type image struct {
 	policies        plan.Decision[map[string]string] // of the role
 }
 
-func (i image) baseName() string { return "cinder-csi/" + i.role + "-" + i.container }
-
 // images are the images of the plane's pods.
 func (p *plane) images() []image {
 	var used []image
@@ -63,15 +61,11 @@ func (p *plane) driftCheckPolicies() plan.Decision[map[string]string] {
 	return policies
 }
 
-// entry is the image in a kustomization.
-func (i image) entry() node {
-	name, tag, digest := plan.SplitImage(i.is.Value)
-	o := object{"name": fixed(i.baseName()), "newName": part(i.is, "", name)}
-	if tag != "" {
-		o["newTag"] = part(i.is, "", tag)
+// measured are the containers of the controller that serve metrics. Each has a port of its name.
+func (p *plane) measured() []string {
+	names := []string{"attacher", "driver", "provisioner", "resizer"}
+	if p.snapshots() {
+		names = append(names, "snapshotter")
 	}
-	if digest != "" {
-		o["digest"] = part(i.is, "", digest)
-	}
-	return o
+	return names
 }

@@ -55,12 +55,6 @@ func brought(namespace string) bool {
 	return namespace == "default" || strings.HasPrefix(namespace, "kube-") || strings.HasPrefix(namespace, "openshift-")
 }
 
-// partitioned reports whether pods of the namespace may ask for management CPUs. The namespaces of the bundle and of OpenShift
-// allow it. The namespaces that Kubernetes creates do not.
-func partitioned(namespace string) bool {
-	return !brought(namespace) || strings.HasPrefix(namespace, "openshift-")
-}
-
 func (p *plane) namespace(name, level node) object {
 	l, a := objectOf(fixed(labels(""))), objectOf(fixed(guards()))
 	for _, mode := range []string{"audit", "enforce", "warn"} {
@@ -82,34 +76,6 @@ const (
 	defaultClassAnnotation         = "storageclass.kubernetes.io/is-default-class"
 	defaultSnapshotClassAnnotation = "snapshot.storage.kubernetes.io/is-default-class"
 )
-
-func (p *plane) storageClass(d plan.Decision[plan.StorageClass]) object {
-	c := d.Value
-	annotations := merge(objectOf(part(d, "annotations", c.Annotations)), objectOf(fixed(guards())))
-	if c.Name == p.r.DefaultClass.Value {
-		annotations[defaultClassAnnotation] = part(p.r.DefaultClass, "", "true")
-	}
-	class := object{
-		"apiVersion": fixed("storage.k8s.io/v1"), "kind": fixed("StorageClass"),
-		"metadata":             object{"name": part(d, "", c.Name), "labels": fixed(labels("")), "annotations": annotations},
-		"provisioner":          whole(p.r.Driver),
-		"reclaimPolicy":        p.reclaimPolicy(d),
-		"volumeBindingMode":    p.bindingMode(d),
-		"allowVolumeExpansion": p.expansion(d),
-	}
-	if len(c.Parameters) > 0 {
-		class["parameters"] = part(d, "parameters", c.Parameters)
-	}
-	if len(c.MountOptions) > 0 {
-		class["mountOptions"] = part(d, "mountOptions", c.MountOptions)
-	}
-	if zones := p.zoneLabels(c); len(zones) > 0 {
-		topology := refOf(p.r.Topology)
-		expression := object{"key": also(whole(p.r.TopologyKey), topology), "values": also(part(d, "allowedZones", zones), topology)}
-		class["allowedTopologies"] = list{object{"matchLabelExpressions": list{expression}}}
-	}
-	return class
-}
 
 func (p *plane) reclaimPolicy(d plan.Decision[plan.StorageClass]) node {
 	if d.Value.OwnReclaimPolicy {
@@ -145,76 +111,10 @@ func (p *plane) zoneLabels(c plan.StorageClass) []string {
 	return slices.Compact(zones)
 }
 
-// backupClass is the VolumeSnapshotClass that makes Cinder backups.
-func (p *plane) backupClass() object {
-	b, s := p.r.BackupClass, p.r.SnapshotClass
-	class := object{
-		"apiVersion": fixed("snapshot.storage.k8s.io/v1"), "kind": fixed("VolumeSnapshotClass"),
-		"metadata":       object{"name": also(part(b, "name", b.Value.Name), p.snapshotsOn()), "labels": fixed(labels("")), "annotations": fixed(guards())},
-		"driver":         whole(p.r.Driver),
-		"deletionPolicy": fixed("Delete"),
-		"parameters":     p.backupParameters(),
-	}
-	return objectOf(under(class, Ref{b.ID, "enabled"}, Ref{s.ID, "enabled"}))
-}
-
 func (p *plane) backupParameters() object {
 	parameters := object{contract.ParameterType: fixed(string(contract.KindBackup))}
 	if s := p.r.SnapshotClass; !s.Value.InUse {
 		parameters[contract.ParameterForce] = part(s, "snapshotInUse", "true")
 	}
 	return parameters
-}
-
-func (p *plane) attributesClass(d plan.Decision[plan.AttributesClass]) object {
-	return object{
-		"apiVersion": fixed("storage.k8s.io/v1"), "kind": fixed("VolumeAttributesClass"),
-		"metadata":   object{"name": part(d, "", d.Value.Name), "labels": fixed(labels("")), "annotations": under(fixed(guards()), refOf(d))},
-		"driverName": whole(p.r.Driver),
-		"parameters": part(d, "parameters", d.Value.Parameters),
-	}
-}
-
-func (p *plane) snapshotClass() object {
-	s := p.r.SnapshotClass
-	annotations := objectOf(fixed(guards()))
-	if s.Value.Default {
-		annotations[defaultSnapshotClassAnnotation] = part(s, "default", "true")
-	}
-	class := object{
-		"apiVersion": fixed("snapshot.storage.k8s.io/v1"), "kind": fixed("VolumeSnapshotClass"),
-		"metadata":       object{"name": part(s, "name", s.Value.Name), "labels": fixed(labels("")), "annotations": annotations},
-		"driver":         whole(p.r.Driver),
-		"deletionPolicy": fixed("Delete"),
-	}
-	if !s.Value.InUse {
-		class["parameters"] = object{contract.ParameterForce: part(s, "snapshotInUse", "true")}
-	}
-	return objectOf(under(class, p.snapshotsOn()))
-}
-
-// furtherSnapshotClass is a VolumeSnapshotClass that a person asked for.
-func (p *plane) furtherSnapshotClass(d plan.Decision[plan.FurtherSnapshotClass]) object {
-	annotations := merge(objectOf(part(d, "annotations", d.Value.Annotations)), objectOf(under(fixed(guards()), refOf(d))))
-	if d.Value.Default {
-		annotations[defaultSnapshotClassAnnotation] = part(d, "default", "true")
-	}
-	class := object{
-		"apiVersion": fixed("snapshot.storage.k8s.io/v1"), "kind": fixed("VolumeSnapshotClass"),
-		"metadata":       object{"name": also(part(d, "", d.Value.Name), p.snapshotsOn()), "labels": fixed(labels("")), "annotations": annotations},
-		"driver":         whole(p.r.Driver),
-		"deletionPolicy": part(d, "deletionPolicy", d.Value.DeletionPolicy),
-	}
-	if len(d.Value.Parameters) > 0 {
-		class["parameters"] = part(d, "parameters", d.Value.Parameters)
-	}
-	return objectOf(under(class, p.snapshotsOn()))
-}
-
-func (p *plane) caConfigMap() node {
-	return under(object{
-		"apiVersion": fixed("v1"), "kind": fixed("ConfigMap"),
-		"metadata": object{"name": fixed("cinder-csi-ca"), "namespace": whole(p.controllerNS), "labels": fixed(labels("controller"))},
-		"data":     object{"ca.pem": whole(p.r.CABundle)},
-	}, refOf(p.r.CABundle))
 }

@@ -59,22 +59,7 @@ func (p *plane) openShift() bool { return p.r.OpenShift.Value }
 
 func (p *plane) hosted() bool { return p.r.Hosted.Value }
 
-// guestToken is whether the sidecars reach the guest with a token of a service account.
-func (p *plane) guestToken() bool { return p.r.GuestAccess.Value == v1alpha1.ServiceAccountToken }
-
 func (p *plane) snapshots() bool { return p.r.SnapshotClass.Value.Enabled }
-
-// snapshotsOn is the decision that switches on what snapshots need.
-func (p *plane) snapshotsOn() Ref { return Ref{p.r.SnapshotClass.ID, "enabled"} }
-
-// hasCA is whether the controller's pods mount certificates.
-func (p *plane) hasCA() bool { return p.r.CASource.Value.ConfigMap != "" }
-
-func (p *plane) monitored() bool { return p.r.Monitoring.Value != v1alpha1.None }
-
-func (p *plane) alerts() bool { return p.monitored() && p.r.Alerts.Value }
-
-func (p *plane) dashboards() bool { return p.monitored() && p.r.Dashboards.Value }
 
 // controllerConf is the decided cloud.conf, and after it the sections of the zone map.
 func controllerConf(r plan.Result) node {

@@ -216,8 +216,8 @@ func TestAdoptRefusesAnEditedBundle(t *testing.T) {
 	b := newBed(t)
 	dir := vanillaBundle(t, b, "kustomize")
 	for _, edit := range []struct{ file, from, to string }{
-		{"driver/base/node/daemonset.yaml", "namespace: cinder-csi-node", `namespace: "cinder-csi-node;touch PWNED;#"`},
-		{"driver/base/node/daemonset.yaml", "maxUnavailable: 10%", "maxUnavailable: 20%"},
+		{"base/node.yaml", `namespace: "cinder-csi-node"`, `namespace: "cinder-csi-node;touch PWNED;#"`},
+		{"base/node.yaml", "maxUnavailable: 10%", "maxUnavailable: 20%"},
 	} {
 		file := filepath.Join(dir, edit.file)
 		before, err := os.ReadFile(file)

@@ -172,7 +172,7 @@ func TestAThousandRunsGiveTheSameBytes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		tree, err := bundle.Render(r, verify.Kustomize, bundle.Options{})
+		tree, err := bundle.Render(r, verify.Chart, bundle.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -146,7 +146,7 @@ func (p *preflight) bundle(inventory v1alpha1.Inventory, version string) (*plan.
 	} else if err != nil {
 		return nil, nil, err
 	}
-	tree, err := bundle.Render(decided, verify.Kustomize, bundle.Options{})
+	tree, err := bundle.Render(decided, verify.Chart, bundle.Options{})
 	if err != nil {
 		return nil, nil, usage("the bundle cannot be rendered: %w", err)
 	}

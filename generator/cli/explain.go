@@ -52,8 +52,7 @@ prints one decision and the objects that it governs.`,
 			if err := checkGivenBase(dir, base); err != nil {
 				return err
 			}
-			kind, _, _ := strings.Cut(q.object, "/")
-			objects, err := verify.ObjectsAt(dir.Path, base, tree, dir.Plan.Target, dir.Plan.Format, func(k string) bool { return isKind(kind, k) })
+			objects, err := verify.ObjectsAt(dir.Path, base, tree, dir.Plan.Target, dir.Plan.Format)
 			if err != nil {
 				return err
 			}
@@ -87,6 +86,7 @@ type answer struct {
 	object    string
 	value     string
 	decisions []v1alpha1.Decision
+	there     []v1alpha1.Decision // without them the value would not be there
 	// rest says where what no decision gave comes from; empty when there is nothing of that kind.
 	rest string
 }
@@ -97,6 +97,11 @@ func (a answer) print(out io.Writer) {
 		fmt.Fprintf(out, "decision: %s (%s)\nreason: %s\n", d.ID, d.Source, d.Reason)
 		for _, f := range d.Facts {
 			fmt.Fprintf(out, "fact: %s\n", f)
+		}
+	}
+	for _, d := range a.there {
+		if !slices.ContainsFunc(a.decisions, func(other v1alpha1.Decision) bool { return other.ID == d.ID }) {
+			fmt.Fprintf(out, "there because of: %s (%s)\nreason: %s\n", d.ID, d.Source, d.Reason)
 		}
 	}
 	switch {
@@ -116,7 +121,7 @@ type explainer struct {
 }
 
 func newExplainer(p v1alpha1.Plan, objects []verify.Object) (*explainer, error) {
-	index, err := bundle.IndexOfPlan(p)
+	index, err := bundle.IndexOfPlan(p, verify.Chart)
 	if err != nil {
 		return nil, err
 	}
@@ -200,7 +205,10 @@ func (e *explainer) answer(o verify.Object, value any, at field.Path) (answer, e
 	for _, leaf := range field.Leaves(value, at) {
 		origin, known := e.index.Origin(o.Plane, o.Kind(), o.Name(), leaf)
 		for _, ref := range origin.Refs {
-			a.add(e.plan, ref.Decision)
+			a.decisions = with(a.decisions, e.plan, ref.Decision)
+		}
+		for _, ref := range origin.There {
+			a.there = with(a.there, e.plan, ref.Decision)
 		}
 		if len(origin.Refs) == 0 {
 			rest = append(rest, e.undecided(o, leaf, origin, known))
@@ -211,14 +219,15 @@ func (e *explainer) answer(o verify.Object, value any, at field.Path) (answer, e
 	return a, err
 }
 
-// add adds a decision once.
-func (a *answer) add(p v1alpha1.Plan, id string) {
-	if slices.ContainsFunc(a.decisions, func(d v1alpha1.Decision) bool { return d.ID == id }) {
-		return
+// with are decisions and another one, each once.
+func with(decisions []v1alpha1.Decision, p v1alpha1.Plan, id string) []v1alpha1.Decision {
+	if slices.ContainsFunc(decisions, func(d v1alpha1.Decision) bool { return d.ID == id }) {
+		return decisions
 	}
 	if d, found := plan.DecisionOf(p, id); found {
-		a.decisions = append(a.decisions, d)
+		decisions = append(decisions, d)
 	}
+	return decisions
 }
 
 // undecided says where a value comes from that is no decision.
@@ -229,10 +238,8 @@ func (e *explainer) undecided(o verify.Object, at field.Path, origin bundle.Orig
 		return none + "it is a label of the chart"
 	case !known:
 		return "it is in none of the files of generator " + e.plan.Generator + ": another version made the bundle, or somebody edited it"
-	case origin.File != "" && e.plan.Format == v1alpha1.Helm:
-		return none + "it is the chart's, as in manifests/" + origin.File
 	case origin.File != "":
-		return none + "it is the base, manifests/" + origin.File
+		return none + "it is the chart's, charts/cinder-csi/templates/" + origin.File
 	}
 	return none + "the generator always writes it so"
 }

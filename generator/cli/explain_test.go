@@ -48,10 +48,7 @@ func TestExplainTellsDecisionsFromWhatIsAlwaysSo(t *testing.T) {
 	for _, format := range formats {
 		dir := filepath.Join(b.dir, format)
 		b.ok(t, generation("vanilla", format, dir, "--config", config)...)
-		always := "it is the base, manifests/base/"
-		if format == "helm" {
-			always = "it is the chart's, as in manifests/base/"
-		}
+		always := "it is the chart's, charts/cinder-csi/templates/"
 		none := "decision: none\nreason: no decision was made about it: "
 		bundle := build(t, dir)
 		for _, c := range []struct{ object, field, value, says string }{
@@ -70,7 +67,7 @@ func TestExplainTellsDecisionsFromWhatIsAlwaysSo(t *testing.T) {
 			{"serviceaccount/cinder-csi-node", "automountServiceAccountToken", "false", none + always},
 			{"storageclass/standard", "provisioner", "cinder.csi.openstack.org", "decision: driver.name (default)\n"},
 			{"storageclass/standard", "annotations.helm.sh/resource-policy", "keep", none},
-			{"storageclass/standard", "metadata.annotations", "{\"argocd", "decision: defaultClass (inferred)\nreason: \"standard\" is the cloud's default volume type\nfact: defaultVolumeType = standard\nthe rest: no decision"},
+			{"storageclass/standard", "metadata.annotations", "{\"argocd", "decision: defaultClass (inferred)\nreason: \"standard\" is the cloud's default volume type\nfact: defaultVolumeType = standard\n"},
 		} {
 			answers, err := bundle.explain(c.object, c.field)
 			if err != nil || len(answers) != 1 {
@@ -114,7 +111,7 @@ func TestExplainAnswersForBothPlanesAndWarnsOfEdits(t *testing.T) {
 		}
 	}
 	got = b.ok(t, "explain", "deployment/cinder-csi-controller", "volumes[admin-kubeconfig].secret.secretName", dir)
-	if want := "value: service-network-admin-kubeconfig\ndecision: hypershift.kubeconfigSecret (default)\nreason: HyperShift makes this Secret in the namespace of each hosted control plane\ndecision: hypershift.guestAccess (default)\n"; !strings.HasPrefix(got, want) {
+	if want := "value: service-network-admin-kubeconfig\ndecision: hypershift.kubeconfigSecret (default)\nreason: HyperShift makes this Secret in the namespace of each hosted control plane\nthere because of: hypershift.guestAccess (default)\n"; !strings.HasPrefix(got, want) {
 		t.Errorf("want %q, got %q", want, got)
 	}
 	b.file(t, "out/README.md", "mine")
@@ -174,7 +171,7 @@ func TestExplainNamesTheDecisionOfBindingModeReplicasAndLeases(t *testing.T) {
 		{"ds/cinder-csi-node", "tolerations", "decision: node.tolerations (default)\n"},
 		{"vsc/cinder-csi", "driver", "decision: driver.name (default)\n"},
 		{"sa/cinder-csi-node", "namespace", "decision: namespaces.node (default)\n"},
-		{"pdb/cinder-csi-controller", "maxUnavailable", "decision: none\nreason: no decision was made about it: it is the base, manifests/base/controller/poddisruptionbudget.yaml\n"},
+		{"pdb/cinder-csi-controller", "maxUnavailable", "decision: none\nreason: no decision was made about it: it is the chart's, charts/cinder-csi/templates/controllerconfig.yaml\n"},
 		{"ns/cinder-csi", "name", "decision: namespaces.controller (default)\n"},
 	} {
 		if got := b.ok(t, "explain", c[0], c[1], dir); !strings.Contains(got, c[2]) {

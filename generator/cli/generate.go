@@ -57,7 +57,7 @@ where they are not given; so is the configuration of --check and --diff.`,
 	f.StringVar(&g.format, "format", "", "the bundle's form: "+strings.Join(formats, ", "))
 	f.StringVarP(&g.output, "output", "o", asText, "with --check or --diff, the form of the changes: "+strings.Join(changeForms, ", "))
 	f.StringVar(&g.dir, "output-dir", "", "the directory to write; one for each cluster and cloud project")
-	f.StringVar(&g.base, "base", "", "refer to a checkout of manifests/, by its path from DIR, instead of copying it into the bundle (kustomize)")
+	f.StringVar(&g.base, "base", "", "refer to manifests/ of a checkout, by its path from DIR, in place of a base in the bundle (kustomize; default namespaces and driver name)")
 	f.BoolVar(&g.check, "check", false, "write nothing; exit 2 if DIR differs from what generate would write")
 	f.BoolVar(&g.diff, "diff", false, "show the differences; implies --check")
 	f.BoolVar(&g.force, "force", false, "replace files that were edited by hand, or a bundle of another target, format or cloud")
@@ -173,7 +173,7 @@ func (g *generate) checkBase(w *World) (bool, error) {
 		return false, err
 	}
 	base := filepath.Join(place, filepath.FromSlash(g.base))
-	if _, err := os.Stat(filepath.Join(base, "base", "kustomization.yaml")); err != nil {
+	if _, err := os.Stat(filepath.Join(base, "vanilla", "kustomization.yaml")); err != nil {
 		fmt.Fprintf(w.Stderr, "Warning: --base: %s is no checkout of manifests/ (the path is relative to the bundle directory). Generate writes the bundle but cannot verify it; it builds once the checkout is there\n", base)
 		return false, nil
 	}
@@ -286,7 +286,7 @@ func (g *generate) warnOfAccepts(w *World, changes []v1alpha1.Change) {
 
 // render makes the whole tree, plan.yaml included.
 func (g *generate) render(w *World, r plan.Result) (map[string][]byte, v1alpha1.Plan, error) {
-	tree, err := bundle.Render(r, verify.Kustomize, bundle.Options{Base: filepath.ToSlash(g.base)})
+	tree, err := bundle.Render(r, verify.Chart, bundle.Options{Base: filepath.ToSlash(g.base)})
 	if err != nil {
 		return nil, v1alpha1.Plan{}, usage("the bundle cannot be rendered: %w", err)
 	}

@@ -287,7 +287,7 @@ func TestABundleWithABaseIsVerifiedBeforeItIsWrittenAndWhereItIs(t *testing.T) {
 		t.Errorf("want the same objects with a base, %q, got %q", want, got)
 	}
 
-	b.file(t, "src/base/csidriver/csidriver.yaml", "apiVersion: v1\nkind: Pod\nmetadata: {name: x}\n")
+	b.file(t, "src/vanilla/csidriver.yaml", "apiVersion: v1\nkind: Pod\nmetadata: {name: x}\n")
 	dir := filepath.Join(b.dir, "out")
 	if _, stderr, code := b.run(t, generation("vanilla", "kustomize", dir, "--base", "../src")...); code != Failure || !strings.Contains(stderr, "does not stand its own verification") {
 		t.Errorf("want exit 1 for a base that does not fit, got %d: %s", code, stderr)
@@ -301,7 +301,7 @@ func TestABundleWithABaseIsVerifiedBeforeItIsWrittenAndWhereItIs(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(b.dir, "src")); err != nil {
 		t.Fatal(err)
 	}
-	if _, stderr, code := b.run(t, "validate", "--base", "../src", filepath.Join(b.dir, "vanilla")); code != Failure || !strings.Contains(stderr, "src/base") {
+	if _, stderr, code := b.run(t, "validate", "--base", "../src", filepath.Join(b.dir, "vanilla")); code != Failure || !strings.Contains(stderr, "src/vanilla") {
 		t.Errorf("validate: want exit 1 that names the base, got %d: %s", code, stderr)
 	}
 }

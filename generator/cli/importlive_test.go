@@ -180,7 +180,7 @@ func TestFurtherDaemonSetsOfAClusterBecomePoolsOfABundle(t *testing.T) {
 		}
 	}
 	config := b.file(t, "distribution.yaml", stdout+"\n")
-	for format, file := range map[string]string{"kustomize": "driver/pools/small.yaml", "helm": "values.yaml"} {
+	for format, file := range map[string]string{"kustomize": "node.yaml", "helm": "values.yaml"} {
 		dir := filepath.Join(b.dir, format)
 		b.ok(t, "generate", "--simulated", "--target", "vanilla", "--format", format, "--config", config, "--output-dir", dir)
 		if content, err := os.ReadFile(filepath.Join(dir, file)); err != nil || !strings.Contains(string(content), "small") {

@@ -7,24 +7,24 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/generator/bundle"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+	"github.com/cinder-csi/cinder-csi/generator/verify"
 )
 
 // governed lists the objects that a field of a decision governs in the bundle of any of the plans. The index of a bundle takes time, so
 // it is made when the first change needs it. A plan of another version may have none.
 func governed(plans ...v1alpha1.Plan) func(decision, field string) []string {
-	places := sync.OnceValue(func() []map[string][]bundle.Place {
-		var all []map[string][]bundle.Place
+	indexes := sync.OnceValue(func() (all []*bundle.Index) {
 		for _, p := range plans {
-			if index, err := bundle.IndexOfPlan(p); err == nil {
-				all = append(all, index.All())
+			if index, err := bundle.IndexOfPlan(p, verify.Chart); err == nil {
+				all = append(all, index)
 			}
 		}
 		return all
 	})
 	return func(decision, field string) []string {
 		objects := map[string]bool{}
-		for _, index := range places() {
-			for _, p := range index[decision] {
+		for _, index := range indexes() {
+			for _, p := range index.Of(decision) {
 				if field == "" || p.Ref.Field == "" || p.Ref.Field == field {
 					objects[p.Kind+"/"+p.Name] = true
 				}

@@ -12,6 +12,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/generator/bundle"
 	"github.com/cinder-csi/cinder-csi/generator/plan"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+	"github.com/cinder-csi/cinder-csi/generator/verify"
 	"github.com/cinder-csi/cinder-csi/internal/cluster"
 	"github.com/cinder-csi/cinder-csi/internal/diagnosis/support"
 )
@@ -118,7 +119,7 @@ func (s *driftStatus) data(w *World, result error) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	objects, err := bundle.BesideTheController(r)
+	objects, err := bundle.BesideTheController(r, verify.Chart)
 	if err != nil {
 		return nil, err
 	}

@@ -158,6 +158,17 @@ func Leaves(v any, at Path) []Path {
 	return all
 }
 
+// Walk visits the fields at or below one that hold no others, with their values.
+func Walk(v any, at Path, visit func(Path, any)) {
+	inner := children(v)
+	if len(inner) == 0 {
+		visit(at, v)
+	}
+	for _, c := range inner {
+		Walk(c.value, append(slices.Clone(at), c.key), visit)
+	}
+}
+
 // Near says what is there where a path leads to nothing. The keys are those of the deepest object or list on its way, and where is its place.
 // The word is the part of the path that is none of the keys. The elements of a list are [their names].
 func Near(object map[string]any, path string) (keys []string, where Path, word string) {

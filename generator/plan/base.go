@@ -2,27 +2,26 @@ package plan
 
 import (
 	"cmp"
-	"io/fs"
 	"net"
-	"path"
 	"strconv"
 	"strings"
 	"sync"
 
-	"sigs.k8s.io/yaml"
-
+	"github.com/cinder-csi/cinder-csi/charts"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/manifests"
 )
 
-// baseDefaults are what manifests/ says where nothing is configured. It is their only home: decisions read them there.
+// baseDefaults are what manifests/ and the values of the chart say where nothing is configured. The chart is their only home: decisions read them there.
 type baseDefaults struct {
-	leases    Leases
-	csiDriver CSIDriver
-	nodePort  int // the first of the ports of a node
-	roles     map[string]baseRole
-	requests  map[string]map[string]string // resource requests by role/container
-	images    map[string]string            // by role/container
+	leases     Leases
+	csiDriver  CSIDriver
+	nodePort   int // the first of the ports of a node
+	roles      map[string]baseRole
+	settings   map[string]map[string]string // the variables of a role
+	driverArgs map[string][]string          // of a role
+	requests   map[string]map[string]string // resource requests by role/container
+	images     map[string]string            // by role/container
 }
 
 // baseRole is how the base runs the pods of a role.
@@ -36,19 +35,15 @@ type baseRole struct {
 
 // base fails only on a file of this program's own that is broken, which every test finds.
 var base = sync.OnceValue(func() baseDefaults {
-	b, err := readBase(manifests.Files)
+	b, err := readBase()
 	if err != nil {
 		panic(err)
 	}
 	return b
 })
 
-// roleOf is the role of the one Deployment and the one DaemonSet.
-var roleOf = map[string]string{"Deployment": RoleController, "DaemonSet": RoleNode}
-
-// workloadFile is what is read of a Deployment or a DaemonSet, or of a component's patch of one.
-type workloadFile struct {
-	Kind string
+// workload is what is read of a Deployment or a DaemonSet.
+type workload struct {
 	Spec struct {
 		Replicas       int
 		Strategy       v1alpha1.UpdateStrategy // of a Deployment
@@ -60,6 +55,7 @@ type workloadFile struct {
 				SecurityContext   struct{ RunAsUser *int64 }
 				Containers        []struct {
 					Name      string
+					Args      []string
 					Resources struct{ Requests map[string]string }
 				}
 			}
@@ -67,89 +63,57 @@ type workloadFile struct {
 	}
 }
 
-func readBase(files fs.FS) (baseDefaults, error) {
-	b := baseDefaults{roles: map[string]baseRole{}, requests: map[string]map[string]string{}, images: map[string]string{}}
-	if err := b.readImages(files); err != nil {
+func readBase() (baseDefaults, error) {
+	b := baseDefaults{
+		roles: map[string]baseRole{}, settings: map[string]map[string]string{}, driverArgs: map[string][]string{},
+		requests: map[string]map[string]string{RoleController + "/" + rbacProxy: {"cpu": "10m", "memory": "20Mi"}}, // no default installation has this container
+		images:   map[string]string{},
+	}
+	if err := b.readImages(); err != nil {
 		return b, err
 	}
 	var driver struct{ Spec CSIDriver }
-	if err := readYAML(files, "base/csidriver/csidriver.yaml", &driver); err != nil {
+	if err := manifests.Read("CSIDriver", "cinder.csi.openstack.org", &driver); err != nil {
 		return b, err
 	}
 	b.csiDriver = driver.Spec
-	var settings struct{ Data map[string]string }
-	if err := readYAML(files, "base/controller/settings.yaml", &settings); err != nil {
-		return b, err
-	}
-	b.leases = Leases{settings.Data["LEASE_DURATION"], settings.Data["LEASE_RENEW_DEADLINE"], settings.Data["LEASE_RETRY_PERIOD"]}
-	if err := b.readNodePort(files); err != nil {
-		return b, err
-	}
-	err := fs.WalkDir(files, ".", func(name string, _ fs.DirEntry, err error) error {
-		if err != nil || !isWorkload(name) {
-			return err
+	for role, kind := range map[string]string{RoleController: "Deployment", RoleNode: "DaemonSet"} {
+		var settings struct{ Data map[string]string }
+		if err := manifests.Read("ConfigMap", "cinder-csi-"+role+"-settings", &settings); err != nil {
+			return b, err
 		}
-		var w workloadFile
-		if err := readYAML(files, name, &w); err != nil {
-			return err
+		b.settings[role] = settings.Data
+		var w workload
+		if err := manifests.Read(kind, "cinder-csi-"+role, &w); err != nil {
+			return b, err
 		}
-		role := roleOf[w.Kind]
 		pod := w.Spec.Template.Spec
-		if strings.HasPrefix(name, "base/") {
-			strategy := cmp.Or(w.Spec.Strategy, w.Spec.UpdateStrategy)
-			b.roles[role] = baseRole{w.Spec.Replicas, pod.PriorityClassName, pod.Tolerations, pod.SecurityContext.RunAsUser, strategy}
-		}
+		b.roles[role] = baseRole{w.Spec.Replicas, pod.PriorityClassName, pod.Tolerations, pod.SecurityContext.RunAsUser, cmp.Or(w.Spec.Strategy, w.Spec.UpdateStrategy)}
 		for _, c := range pod.Containers {
-			if c.Resources.Requests != nil { // else a patch of something else
-				b.requests[role+"/"+ImageOf(c.Name)] = c.Resources.Requests
+			b.requests[role+"/"+c.Name] = c.Resources.Requests
+			if c.Name == "driver" {
+				b.driverArgs[role] = c.Args
 			}
 		}
-		return nil
-	})
-	return b, err
-}
-
-// readNodePort reads the first host port of the nodes, on which livenessprobe listens.
-func (b *baseDefaults) readNodePort(files fs.FS) error {
-	var settings struct{ Data map[string]string }
-	if err := readYAML(files, "base/node/settings.yaml", &settings); err != nil {
-		return err
 	}
-	_, port, err := net.SplitHostPort(settings.Data["HEALTHZ_ADDRESS"])
+	controller := b.settings[RoleController]
+	b.leases = Leases{controller["LEASE_DURATION"], controller["LEASE_RENEW_DEADLINE"], controller["LEASE_RETRY_PERIOD"]}
+	// livenessprobe listens on the first host port of the nodes.
+	_, port, err := net.SplitHostPort(b.settings[RoleNode]["HEALTHZ_ADDRESS"])
 	if err == nil {
 		b.nodePort, err = strconv.Atoi(port)
 	}
+	return b, err
+}
+
+// readImages reads all images of the chart.
+func (b *baseDefaults) readImages() error {
+	images, err := charts.Images()
+	for role, ofRole := range images {
+		for container, i := range ofRole {
+			registry := cmp.Or(i.Registry, strings.TrimSuffix(noRegistry, "/"))
+			b.images[role+"/"+container] = imageReference(registry+"/"+i.Repository, i.Tag, i.Digest)
+		}
+	}
 	return err
-}
-
-// isWorkload is whether a file may add containers.
-func isWorkload(name string) bool {
-	switch path.Base(name) {
-	case "deployment.yaml", "daemonset.yaml", "snapshotter.yaml":
-		return !strings.Contains(name, "-rbac/")
-	}
-	return false
-}
-
-// readImages reads components/images, whose names are cinder-csi/ROLE-CONTAINER.
-func (b *baseDefaults) readImages(files fs.FS) error {
-	var k struct {
-		Images []struct{ Name, NewName, NewTag, Digest string }
-	}
-	if err := readYAML(files, "components/images/kustomization.yaml", &k); err != nil {
-		return err
-	}
-	for _, i := range k.Images {
-		role, container, _ := strings.Cut(strings.TrimPrefix(i.Name, "cinder-csi/"), "-")
-		b.images[role+"/"+container] = imageReference(i.NewName, i.NewTag, i.Digest)
-	}
-	return nil
-}
-
-func readYAML(files fs.FS, name string, into any) error {
-	text, err := fs.ReadFile(files, name)
-	if err != nil {
-		return err
-	}
-	return yaml.Unmarshal(text, into)
 }

@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/validate/content"
 
 	"github.com/cinder-csi/cinder-csi/driver/config"
-	"github.com/cinder-csi/cinder-csi/manifests"
 )
 
 var environmentName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
@@ -28,7 +27,7 @@ func (d *decider) checkEnvironment(path, role string, env map[string]string) {
 	if len(env) == 0 {
 		return
 	}
-	own := settingsOf(role)
+	own := base().settings[role] // what the bundle gives every container
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		_, ours := own[name]
 		instead := otherVariables[strings.ToUpper(name)]
@@ -40,20 +39,6 @@ func (d *decider) checkEnvironment(path, role string, env map[string]string) {
 		case instead != "":
 			d.problem("%s.%s: %s", path, name, instead)
 		}
-	}
-}
-
-// settingsOf are the variables that the base gives the containers of a role.
-func settingsOf(role string) map[string]string {
-	var settings struct{ Data map[string]string }
-	readManifest("base/"+role+"/settings.yaml", &settings)
-	return settings.Data
-}
-
-// readManifest reads a file of manifests/. It fails only on a broken file of this program.
-func readManifest(name string, into any) {
-	if err := readYAML(manifests.Files, name, into); err != nil {
-		panic(name + ": " + err.Error())
 	}
 }
 

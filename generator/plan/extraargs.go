@@ -80,29 +80,10 @@ func flagNames(flags *pflag.FlagSet) []string {
 
 // flagsOfBase are the flags that the base gives the driver in a role.
 func flagsOfBase(role string) map[string]bool {
-	file := map[string]string{RoleController: "base/controller/deployment.yaml", RoleNode: "base/node/daemonset.yaml"}[role]
-	var workload struct {
-		Spec struct {
-			Template struct {
-				Spec struct {
-					Containers []struct {
-						Name string
-						Args []string
-					}
-				}
-			}
-		}
-	}
-	readManifest(file, &workload)
 	set := map[string]bool{}
-	for _, c := range workload.Spec.Template.Spec.Containers {
-		if c.Name != "driver" {
-			continue
-		}
-		for _, arg := range c.Args {
-			name, _, _ := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
-			set[name] = true
-		}
+	for _, arg := range base().driverArgs[role] {
+		name, _, _ := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
+		set[name] = true
 	}
 	return set
 }

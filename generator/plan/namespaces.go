@@ -3,6 +3,7 @@ package plan
 import (
 	"strings"
 
+	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 )
 
@@ -117,4 +118,17 @@ func (d *decider) hostedClusterID() string {
 		d.warn("spec.hypershift.infraID is not set: volumes are marked %q instead of the infrastructure ID, which is the field spec.infraID of the HostedCluster", d.dist.Metadata.Name)
 	}
 	return infraID
+}
+
+// Unconfigured is a result with what a target has by default: its kind, its namespaces and its driver name. The bases in manifests/ have these.
+func Unconfigured(target v1alpha1.Target) Result {
+	d := &decider{target: target}
+	r := Result{Target: target, Format: v1alpha1.Kustomize}
+	r.OpenShift.Value, r.Hosted.Value = d.openShift(), target == v1alpha1.HostedControlPlane
+	r.ControllerNamespace, r.NodeNamespace = d.namespaces()
+	r.Driver.Value = contract.DriverName
+	if d.openShift() {
+		r.Driver.Value = v1alpha1.OwnDriverName
+	}
+	return r
 }

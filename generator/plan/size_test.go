@@ -7,7 +7,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
-	"github.com/cinder-csi/cinder-csi/manifests"
 )
 
 // TestTheBaseIsForAMediumCluster holds manifests/ to the table: without spec.size nothing is patched.
@@ -18,11 +17,8 @@ func TestTheBaseIsForAMediumCluster(t *testing.T) {
 			t.Errorf("%s: want %s, got %s", container, memory, got)
 		}
 	}
-	var settings struct{ Data map[string]string }
-	if err := readYAML(manifests.Files, "base/controller/settings.yaml", &settings); err != nil {
-		t.Fatal(err)
-	}
-	got := settings.Data["ATTACHER_API_QPS"] + " " + settings.Data["ATTACHER_API_BURST"] + " " + settings.Data["ATTACHER_RECONCILE_SYNC"]
+	settings := base().settings[RoleController]
+	got := settings["ATTACHER_API_QPS"] + " " + settings["ATTACHER_API_BURST"] + " " + settings["ATTACHER_RECONCILE_SYNC"]
 	if want := "20 100 1m"; got != want || medium.Attacher != (v1alpha1.AttacherSettings{QPS: 20, Burst: 100, ReconcileSync: "1m"}) {
 		t.Errorf("want %s in both, got %s and %+v", want, got, medium.Attacher)
 	}

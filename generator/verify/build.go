@@ -116,29 +116,6 @@ func kustomize(fsys filesys.FileSystem, dir, plane string) ([]Object, error) {
 	return all, nil
 }
 
-// Kustomize builds the kustomization at the root of a tree, and returns the fields of each object.
-func Kustomize(tree map[string][]byte) ([]map[string]any, error) {
-	files := filesys.MakeFsInMemory()
-	for name, text := range tree {
-		if err := files.WriteFile("/"+name, text); err != nil {
-			return nil, err
-		}
-	}
-	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(files, "/")
-	if err != nil {
-		return nil, fmt.Errorf("kustomize: %w", err)
-	}
-	all := make([]map[string]any, 0, built.Size())
-	for _, r := range built.Resources() {
-		var fields map[string]any
-		if err := r.YNode().Decode(&fields); err != nil { // without JSON in between, which takes a third of the time of the build
-			return nil, fmt.Errorf("kustomize: %s: %w", r.CurId(), err)
-		}
-		all = append(all, fields)
-	}
-	return all, nil
-}
-
 // Decode splits YAML documents into objects.
 func Decode(text []byte, plane string) ([]Object, error) {
 	var all []Object

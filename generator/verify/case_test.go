@@ -235,7 +235,7 @@ func decide(t *testing.T, spec v1alpha1.Spec, inv v1alpha1.Inventory, target v1a
 func render(t *testing.T, r plan.Result, format v1alpha1.Format) bundle.Tree {
 	t.Helper()
 	r.Format = format
-	tree, err := bundle.Render(r, verify.Kustomize, bundle.Options{})
+	tree, err := bundle.Render(r, verify.Chart, bundle.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -274,7 +274,7 @@ func buildAlone(t *testing.T, r plan.Result, format v1alpha1.Format) []verify.Ob
 }
 
 func buildNew(r plan.Result) (b built) {
-	tree, err := bundle.Render(r, verify.Kustomize, bundle.Options{})
+	tree, err := bundle.Render(r, verify.Chart, bundle.Options{})
 	if err != nil {
 		return built{err: err}
 	}

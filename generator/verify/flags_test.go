@@ -3,40 +3,31 @@ package verify
 import (
 	"maps"
 	"slices"
-	"strings"
 	"testing"
 
-	"sigs.k8s.io/yaml"
-
-	"github.com/cinder-csi/cinder-csi/manifests"
+	"github.com/cinder-csi/cinder-csi/charts"
 )
 
 func TestTheFlagsAreThoseOfTheSidecarsThatABundleNames(t *testing.T) {
-	text, err := manifests.Files.ReadFile("components/images/kustomization.yaml")
+	roles, err := charts.Images()
 	if err != nil {
 		t.Fatal(err)
 	}
-	var k struct {
-		Images []struct{ Name, NewTag string } `json:"images"`
-	}
-	if err := yaml.Unmarshal(text, &k); err != nil {
-		t.Fatal(err)
-	}
 	seen := map[string]bool{}
-	for _, image := range k.Images {
-		_, name, _ := strings.Cut(image.Name, "-csi/")
-		_, name, _ = strings.Cut(name, "-") // cinder-csi/controller-attacher
-		side, is := sidecars()[name]
-		if !is {
-			continue
-		}
-		seen[name] = true
-		if side.Version != image.NewTag {
-			t.Errorf("%s: the flags are those of %s (%s), but a bundle names %s; run make sidecar-flags, or correct sidecars-by-hand.yaml",
-				name, side.Version, side.Source, image.NewTag)
-		}
-		if !slices.IsSorted(side.Flags) || len(side.Flags) < 10 {
-			t.Errorf("%s: the flags are not sorted, or too few: %v", name, side.Flags)
+	for _, images := range roles {
+		for name, image := range images {
+			side, is := sidecars()[name]
+			if !is {
+				continue
+			}
+			seen[name] = true
+			if side.Version != image.Tag {
+				t.Errorf("%s: the flags are those of %s (%s), but a bundle names %s; run make sidecar-flags, or correct sidecars-by-hand.yaml",
+					name, side.Version, side.Source, image.Tag)
+			}
+			if !slices.IsSorted(side.Flags) || len(side.Flags) < 10 {
+				t.Errorf("%s: the flags are not sorted, or too few: %v", name, side.Flags)
+			}
 		}
 	}
 	if want := slices.Sorted(maps.Keys(sidecars())); !slices.Equal(want, slices.Sorted(maps.Keys(seen))) {

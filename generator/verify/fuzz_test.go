@@ -114,7 +114,7 @@ func FuzzGenerate(f *testing.F) {
 func emitted(t *testing.T, r plan.Result, format v1alpha1.Format) []verify.Object {
 	t.Helper()
 	r.Format = format
-	tree, err := bundle.Render(r, verify.Kustomize, bundle.Options{})
+	tree, err := bundle.Render(r, verify.Chart, bundle.Options{})
 	if err != nil {
 		t.Fatalf("%s: decided, but not rendered: %v", format, err)
 	}
@@ -146,7 +146,7 @@ func FuzzBundle(f *testing.F) {
 		if err != nil {
 			f.Fatal(err)
 		}
-		if trees[format], err = bundle.Render(r, verify.Kustomize, bundle.Options{}); err != nil {
+		if trees[format], err = bundle.Render(r, verify.Chart, bundle.Options{}); err != nil {
 			f.Fatal(err)
 		}
 		for _, name := range []string{"kustomization.yaml", "driver/kustomization.yaml", "driver/patches/controller.yaml", "driver/patches/csidriver.yaml", "snapshotclass.yaml", "values.yaml", "namespace.yaml"} {

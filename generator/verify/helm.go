@@ -8,7 +8,9 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
+	"github.com/santhosh-tekuri/jsonschema/v6"
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
@@ -23,7 +25,7 @@ const chartDir = "cinder-csi"
 var ChartLabels = []string{"helm.sh/chart", "app.kubernetes.io/managed-by"}
 
 // helmTemplate is what `helm template` prints of this program's own chart with the plane's values, after the Namespace objects
-// beside them. The release's name and namespace are odd on purpose: nothing may depend on them.
+// beside them.
 func helmTemplate(tree map[string][]byte, p plane) ([]byte, error) {
 	text, ok := tree[path.Join(p.dir, "values.yaml")]
 	if !ok {
@@ -33,18 +35,9 @@ func helmTemplate(tree map[string][]byte, p plane) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("values.yaml: %w", err)
 	}
-	c, err := loadChart()
+	files, err := Chart(given, true)
 	if err != nil {
 		return nil, err
-	}
-	release := chartutil.ReleaseOptions{Name: "any-name", Namespace: "any-namespace", Revision: 1, IsInstall: true}
-	values, err := chartutil.ToRenderValues(c, given, release, chartutil.DefaultCapabilities)
-	if err != nil {
-		return nil, fmt.Errorf("values.yaml: %w", err)
-	}
-	files, err := engine.Render(c, values)
-	if err != nil {
-		return nil, fmt.Errorf("chart: %w", err)
 	}
 	var out bytes.Buffer
 	out.Write(tree[path.Join(p.dir, "namespace.yaml")])
@@ -57,8 +50,79 @@ func helmTemplate(tree map[string][]byte, p plane) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// loadChart loads the embedded chart on every call, because rendering changes the chart that it gets.
-func loadChart() (*chart.Chart, error) {
+// Chart renders this program's own chart with values, which the schema checks if strict; with names of templates only these. The release's name and
+// namespace are odd on purpose: nothing may depend on them.
+func Chart(given map[string]any, strict bool, only ...string) (map[string]string, error) {
+	loaded, err := loadChart()
+	if err != nil {
+		return nil, err
+	}
+	c := *loaded // rendering changes the values of the chart that it gets
+	c.Values = deepCopy(c.Values).(map[string]any)
+	if len(only) > 0 {
+		c.Templates = slices.DeleteFunc(slices.Clone(c.Templates), func(f *chart.File) bool {
+			return !strings.HasSuffix(f.Name, ".tpl") && !slices.Contains(only, path.Base(f.Name))
+		})
+	}
+	release := chartutil.ReleaseOptions{Name: "any-name", Namespace: "any-namespace", Revision: 1, IsInstall: true}
+	values, err := chartutil.ToRenderValuesWithSchemaValidation(&c, given, release, chartutil.DefaultCapabilities, true)
+	if err == nil && strict && !allowed(values["Values"]) { // for the message that Helm prints
+		_, err = chartutil.ToRenderValues(&c, given, release, chartutil.DefaultCapabilities)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("values.yaml: %w", err)
+	}
+	files, err := engine.Render(&c, values)
+	if err != nil {
+		return nil, fmt.Errorf("chart: %w", err)
+	}
+	return files, nil
+}
+
+// allowed is whether the schema of the chart allows values. To compile the schema takes as long as a rendering, so it happens once.
+func allowed(values any) bool {
+	schema, err := chartSchema()
+	all, isValues := values.(chartutil.Values)
+	return err == nil && isValues && schema.Validate(all.AsMap()) == nil
+}
+
+var chartSchema = sync.OnceValues(func() (*jsonschema.Schema, error) {
+	loaded, err := loadChart()
+	if err != nil {
+		return nil, err
+	}
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(loaded.Schema))
+	if err != nil {
+		return nil, err
+	}
+	const name = "values.schema.json"
+	compiler := jsonschema.NewCompiler()
+	if err := compiler.AddResource(name, document); err != nil {
+		return nil, err
+	}
+	return compiler.Compile(name)
+})
+
+func deepCopy(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		m := make(map[string]any, len(v))
+		for key, value := range v {
+			m[key] = deepCopy(value)
+		}
+		return m
+	case []any:
+		l := make([]any, len(v))
+		for i, value := range v {
+			l[i] = deepCopy(value)
+		}
+		return l
+	}
+	return v
+}
+
+// loadChart loads the embedded chart once.
+var loadChart = sync.OnceValues(func() (*chart.Chart, error) {
 	var files []*loader.BufferedFile
 	err := fs.WalkDir(charts.Files, chartDir, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
@@ -74,5 +138,11 @@ func loadChart() (*chart.Chart, error) {
 	if err != nil {
 		return nil, err
 	}
-	return loader.LoadFiles(files)
-}
+	c, err := loader.LoadFiles(files)
+	if err == nil { // the notes and the tests of a release are no part of a bundle
+		c.Templates = slices.DeleteFunc(c.Templates, func(f *chart.File) bool {
+			return strings.HasSuffix(f.Name, "NOTES.txt") || strings.Contains(f.Name, "templates/tests/")
+		})
+	}
+	return c, err
+})

@@ -32,18 +32,15 @@ type kustomizationFile struct {
 			Last  []string `yaml:"orderLast"`
 		} `yaml:"legacySortOptions"`
 	} `yaml:"sortOptions"`
-	Resources  []string `yaml:"resources"`
-	Components []string `yaml:"components"`
-	Patches    []struct {
-		Path   string      `yaml:"path"`
-		Target patchTarget `yaml:"target"`
+	Resources []string `yaml:"resources"`
+	Patches   []struct {
+		Path   string `yaml:"path"`
+		Target struct {
+			Kind      string `yaml:"kind"`
+			Name      string `yaml:"name"`
+			Namespace string `yaml:"namespace"`
+		} `yaml:"target"`
 	} `yaml:"patches"`
-	Images []struct {
-		Name    string `yaml:"name"`
-		NewName string `yaml:"newName"`
-		NewTag  string `yaml:"newTag"`
-		Digest  string `yaml:"digest"`
-	} `yaml:"images"`
 }
 
 // kustomizationNames are the names under which kustomize looks for a kustomization.
@@ -130,40 +127,12 @@ func anchor(n *yaml.Node) *yaml.Node {
 	return nil
 }
 
-// addedPlace are the places that patches of a bundle add: the address of an alert's page, and labels for the selectors of a Prometheus.
-var addedPlace = regexp.MustCompile(`^(?:/spec/groups/0/rules/[0-9]{1,3}/annotations/runbook_url|/metadata/labels/[^/]+)$`)
-
-// patch refuses patches (RFC 6902) other than a replacement and the text of addedPlace: each line of those that copy doubles the document.
-func (l *locals) patch(name string) {
-	l.documents(l.files[path.Join(path.Dir(l.at), name)], func(document *yaml.Node) bool {
-		for _, n := range document.Content {
-			if n.Kind == yaml.MappingNode {
-				continue
-			}
-			for _, operation := range n.Content {
-				var o struct {
-					Op    string    `yaml:"op"`
-					Path  string    `yaml:"path"`
-					Value yaml.Node `yaml:"value"`
-				}
-				err := operation.Decode(&o)
-				adds := o.Op == "add" && addedPlace.MatchString(o.Path) && o.Value.Kind == yaml.ScalarNode
-				if err != nil || o.Op != "replace" && !adds {
-					l.problem("patches", "%s, line %d: a list is a patch, and a bundle's patches only replace, or add labels and runbook_url", name, operation.Line)
-					return false
-				}
-			}
-		}
-		return true
-	})
-}
-
 func (l *locals) kustomization(text []byte) {
 	var k kustomizationFile
 	in := yaml.NewDecoder(bytes.NewReader(text))
 	in.KnownFields(true)
 	if err := in.Decode(&k); err != nil {
-		l.problem("", "%s; a bundle's kustomization has apiVersion, kind, sortOptions, resources, components, patches (path, target) and images",
+		l.problem("", "%s; a bundle's kustomization has apiVersion, kind, sortOptions, resources and patches (path, target)",
 			strings.ReplaceAll(strings.TrimPrefix(err.Error(), "yaml: "), "\n", ""))
 		return
 	}
@@ -177,14 +146,35 @@ func (l *locals) kustomization(text []byte) {
 			l.directory("resources", ref)
 		}
 	}
-	for _, ref := range k.Components {
-		l.directory("components", ref)
-	}
 	for _, p := range k.Patches {
 		if l.file("patches", p.Path) {
 			l.patch(p.Path)
 		}
 	}
+}
+
+// patchOperations are the operations of a bundle's patches (RFC 6902). Each line of those that copy and move could double the document.
+var patchOperations = []string{"add", "remove", "replace", "test"}
+
+// patch refuses patches other than a list of these operations.
+func (l *locals) patch(name string) {
+	l.documents(l.files[path.Join(path.Dir(l.at), name)], func(document *yaml.Node) bool {
+		var operations []struct {
+			Op    string    `yaml:"op"`
+			Path  string    `yaml:"path"`
+			Value yaml.Node `yaml:"value"`
+		}
+		err := document.Decode(&operations)
+		for _, o := range operations {
+			if err == nil && !slices.Contains(patchOperations, o.Op) {
+				err = fmt.Errorf("op %.40q", o.Op)
+			}
+		}
+		if err != nil {
+			l.problem("patches", "%s: %s; a bundle's patch is a list of %s", name, strings.TrimPrefix(err.Error(), "yaml: "), strings.Join(patchOperations, ", "))
+		}
+		return err == nil
+	})
 }
 
 var (

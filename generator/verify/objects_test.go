@@ -41,7 +41,7 @@ func TestTheStatusOfTheDriftCheckListsTheObjectsOfTheBundle(t *testing.T) {
 				slices.SortFunc(want, func(a, b bundle.Object) int {
 					return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 				})
-				got, err := bundle.BesideTheController(r)
+				got, err := bundle.BesideTheController(r, verify.Chart)
 				if err != nil || len(got) == 0 {
 					t.Fatal(err, got)
 				}

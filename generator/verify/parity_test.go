@@ -194,7 +194,7 @@ func BenchmarkTwoThousandTypes(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				tree, err := bundle.Render(r, verify.Kustomize, bundle.Options{})
+				tree, err := bundle.Render(r, verify.Chart, bundle.Options{})
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -24,6 +24,19 @@ func BundleAt(dir, base string, tree map[string][]byte, target v1alpha1.Target, 
 	return bundle(root, files, tree, target, format)
 }
 
+// ObjectsAt builds a bundle as BundleAt does, and checks no object.
+func ObjectsAt(dir, base string, tree map[string][]byte, target v1alpha1.Target, format v1alpha1.Format) ([]Object, error) {
+	root, files, err := placeOf(dir, base, format)
+	if err != nil {
+		return nil, err
+	}
+	fsys, err := load(root, files, tree)
+	if err != nil {
+		return nil, err
+	}
+	return build(fsys, root, tree, target, format)
+}
+
 // placeOf is where a bundle is built, and what it may read there besides its own tree.
 func placeOf(dir, base string, format v1alpha1.Format) (root string, outside map[string][]byte, err error) {
 	if base == "" || format != v1alpha1.Kustomize {
@@ -53,10 +66,10 @@ func Place(dir string) (string, error) {
 	}
 }
 
-// largestBase is the most that a checkout of manifests/ may hold, in bytes; ours is 60 kB.
+// largestBase is the most that a checkout of manifests/ may hold, in bytes; ours is 220 kB.
 const largestBase = 4 << 20
 
-// readBase reads a checkout's base/ and components/, by absolute path. A link that leads out of the checkout is an error.
+// readBase reads a checkout's bases, by absolute path. A link that leads out of the checkout is an error.
 func readBase(dir string) (map[string][]byte, error) {
 	root, err := os.OpenRoot(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -66,7 +79,7 @@ func readBase(dir string) (map[string][]byte, error) {
 	}
 	defer root.Close()
 	files, left := map[string][]byte{}, int64(largestBase)
-	for _, part := range []string{"base", "components"} {
+	for _, part := range []string{"vanilla", "standalone", "hypershift"} {
 		err := fs.WalkDir(root.FS(), part, func(name string, entry fs.DirEntry, err error) error {
 			if errors.Is(err, fs.ErrNotExist) && name == part {
 				return nil
@@ -81,7 +94,7 @@ func readBase(dir string) (map[string][]byte, error) {
 			defer f.Close()
 			content, err := io.ReadAll(io.LimitReader(f, left+1))
 			if left -= int64(len(content)); err == nil && left < 0 {
-				err = fmt.Errorf("%s: base/ and components/ hold more than %d bytes", name, largestBase)
+				err = fmt.Errorf("%s: the bases hold more than %d bytes", name, largestBase)
 			}
 			files[path.Join(filepath.ToSlash(dir), name)] = content
 			return err

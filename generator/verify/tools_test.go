@@ -129,13 +129,13 @@ func TestToolsBuildABundleThatPointsAtACheckout(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, target := range targets {
-		r := decide(t, specs()["everything"], clouds["topology on"], target)
+		r := decide(t, v1alpha1.Spec{Monitoring: v1alpha1.Monitoring{Kind: v1alpha1.PodMonitor}, HyperShift: v1alpha1.HyperShift{}}, clouds["topology on"], target)
 		dir := onDisk(t, render(t, r, v1alpha1.Kustomize))
 		relative, err := filepath.Rel(filepath.Join(dir, ".."), checkout)
 		if err != nil {
 			t.Fatal(err)
 		}
-		tree, err := bundle.Render(r, verify.Kustomize, bundle.Options{Base: filepath.ToSlash(filepath.Join("..", relative))})
+		tree, err := bundle.Render(r, verify.Chart, bundle.Options{Base: filepath.ToSlash(filepath.Join("..", relative))})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -153,8 +153,8 @@ func TestToolsBuildABundleThatPointsAtACheckout(t *testing.T) {
 }
 
 func TestToolsBuildTheManifestsByHand(t *testing.T) {
-	for plane, dir := range map[string]string{"whole": "base", "controller": "base/controller", "rights": "base/rbac", "nodes": "base/node", "driver": "base/csidriver"} {
-		if objects := decode(t, tool(t, "kubectl", "kustomize", "../../manifests/"+dir), plane); len(objects) == 0 {
+	for _, dir := range []string{"vanilla", "standalone", "hypershift/management", "hypershift/guest"} {
+		if objects := decode(t, tool(t, "kubectl", "kustomize", "../../manifests/"+dir), dir); len(objects) == 0 {
 			t.Errorf("%s: no objects", dir)
 		}
 	}

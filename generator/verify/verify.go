@@ -1,6 +1,6 @@
 // Package verify builds a bundle as kubectl and helm do, and checks every object before anybody applies it. It decodes objects
 // strictly into the Kubernetes types. The parsers of the driver check each class and flag. It also checks the flags and ports of
-// each sidecar, every reference from one object to another, and that every patch changes an object.
+// each sidecar, and every reference from one object to another.
 //
 // It is the only package that knows kustomize and Helm. It builds in memory and needs no cluster, no network and no other program.
 // It reads no files except the checkout that a Kustomize bundle was made with, and refuses a bundle that refers to anything else.
@@ -41,7 +41,7 @@ const anywhere = "/bundle"
 
 // bundle builds and checks a tree at root, in memory, with the files outside of it that it may refer to, by absolute path.
 func bundle(root string, outside, tree map[string][]byte, target v1alpha1.Target, format v1alpha1.Format) ([]Object, []Finding, error) {
-	fsys, files, err := load(root, outside, tree)
+	fsys, err := load(root, outside, tree)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -51,36 +51,33 @@ func bundle(root string, outside, tree map[string][]byte, target v1alpha1.Target
 	}
 	findings := Check(objects, string(tree["README.md"]))
 	if format == v1alpha1.Kustomize {
-		planes, _ := planesOf(target) // build knows the target
-		for _, p := range planes {
-			findings = append(findings, patches(root, files, p, ofPlane(objects, p.name))...)
-		}
+		findings = append(findings, besideValues(objects, tree, target)...)
 	}
 	return objects, findings, nil
 }
 
 // load puts a tree at root into a file system in memory, with the files outside of it, once nothing in them can do harm.
-func load(root string, outside, tree map[string][]byte) (filesys.FileSystem, map[string][]byte, error) {
+func load(root string, outside, tree map[string][]byte) (filesys.FileSystem, error) {
 	files := maps.Clone(outside)
 	if files == nil {
 		files = map[string][]byte{}
 	}
 	for name, text := range tree {
 		if !fs.ValidPath(name) {
-			return nil, nil, fmt.Errorf("%q is not a path below the bundle's directory", name)
+			return nil, fmt.Errorf("%q is not a path below the bundle's directory", name)
 		}
 		files[path.Join(root, name)] = text
 	}
 	if err := local(root, files); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	fsys := filesys.MakeFsInMemory()
 	for name, text := range files {
 		if err := fsys.WriteFile(name, text); err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", name, err)
+			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	return fsys, files, nil
+	return fsys, nil
 }
 
 // Check checks built objects. Objects may need others that are not in the bundle, above all Secrets. The README of the bundle must

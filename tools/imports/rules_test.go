@@ -61,15 +61,15 @@ var mayImport = rules{
 
 	"generator/v1alpha1":            {"driver/contract", "internal/documents"},
 	"generator/inspect":             {"generator/v1alpha1", "internal/cloud", "internal/paging"},
-	"generator/plan":                {"generator/v1alpha1", "driver/contract", "driver/config", "internal/cloudconf", "manifests"},
+	"generator/plan":                {"generator/v1alpha1", "driver/contract", "driver/config", "internal/cloudconf", "manifests", "charts"},
 	"generator/field":               {},
 	"generator/guard":               {"generator/v1alpha1", "generator/plan", "driver/contract"},
-	"generator/bundle":              {"generator/v1alpha1", "generator/plan", "generator/field", "internal/printable", "internal/shell", "driver/contract", "driver/config", "internal/cloudconf", "manifests", "charts"},
+	"generator/bundle":              {"generator/v1alpha1", "generator/plan", "generator/field", "internal/printable", "internal/shell", "driver/contract", "driver/config", "internal/cloudconf", "charts"},
 	"generator/worktree":            {"generator/v1alpha1", "internal/checkout"},
 	"generator/doctor":              {"generator/v1alpha1", "generator/inspect", "internal/cluster", "internal/cloud"},
 	"generator/migrate":             {"generator/v1alpha1", "internal/documents", "internal/cluster", "internal/shell", "driver/contract", "driver/config", "internal/cloudconf"},
 	"generator/verify":              {"generator/v1alpha1", "internal/documents", "driver/contract", "driver/config", "driver/guestaccess", "internal/cloudconf", "charts"}, // flags of each container
-	"generator/verify/sidecarflags": {"manifests"},
+	"generator/verify/sidecarflags": {"charts"},
 	"generator/report":              {"generator/v1alpha1", "internal/printable", "generator/doctor"},
 	"generator/cli":                 {"generator/...", "internal/checkout", "driver/contract", "internal/diagnosis/command", "internal/diagnosis/support", "internal/cluster", "internal/printable", "internal/cloud"},
 

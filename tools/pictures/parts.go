@@ -20,11 +20,13 @@ var duties = map[string]string{
 }
 
 // containers are the containers of a workload of the manifests.
-func containers(repository fs.FS, name string) ([]string, error) {
+func containers(repository fs.FS, name, kind string) ([]string, error) {
 	text, err := fs.ReadFile(repository, name)
 	if err != nil {
 		return nil, err
 	}
+	_, workload, _ := strings.Cut(string(text), "\nkind: "+kind+"\n")
+	workload, _, _ = strings.Cut(workload, "\n---\n")
 	var w struct {
 		Spec struct {
 			Template struct {
@@ -32,7 +34,7 @@ func containers(repository fs.FS, name string) ([]string, error) {
 			}
 		}
 	}
-	if err := yaml.Unmarshal(text, &w); err != nil {
+	if err := yaml.Unmarshal([]byte(workload), &w); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	var names []string
@@ -50,11 +52,11 @@ func containers(repository fs.FS, name string) ([]string, error) {
 
 // parts shows the programs, what they run in, and who talks to whom.
 func parts(repository fs.FS) (string, error) {
-	controller, err := containers(repository, "manifests/base/controller/deployment.yaml")
+	controller, err := containers(repository, "manifests/vanilla/controller.yaml", "Deployment")
 	if err != nil {
 		return "", err
 	}
-	node, err := containers(repository, "manifests/base/node/daemonset.yaml")
+	node, err := containers(repository, "manifests/vanilla/node.yaml", "DaemonSet")
 	if err != nil {
 		return "", err
 	}

@@ -53,8 +53,8 @@ func TestThePicturesAreXMLAndNarrow(t *testing.T) {
 
 func TestDataThatThePicturesDoNotKnowIsAnError(t *testing.T) {
 	t.Parallel()
-	deployment := "spec: {template: {spec: {containers: [{name: surprise}]}}}"
-	files := fstest.MapFS{"manifests/base/controller/deployment.yaml": {Data: []byte(deployment)}}
+	deployment := "apiVersion: apps/v1\nkind: Deployment\nspec: {template: {spec: {containers: [{name: surprise}]}}}"
+	files := fstest.MapFS{"manifests/vanilla/controller.yaml": {Data: []byte(deployment)}}
 	if _, err := parts(files); err == nil || !strings.Contains(err.Error(), "container surprise") {
 		t.Errorf("want an error that names the container, got %v", err)
 	}

@@ -12,7 +12,7 @@ import (
 // dated is the heading of a section whose version is released: Keep a Changelog has the day after the version.
 var dated = regexp.MustCompile(`^\[[^]]+\] - [0-9]{4}-[0-9]{2}-[0-9]{2}$`)
 
-// CheckTag refuses a tag that is not the version of chart, manifests and changelog, or whose section of the changelog has no day.
+// CheckTag refuses a tag that is not the version of chart and changelog, or whose section of the changelog has no day.
 func CheckTag(root, tag string) error {
 	if tag == "" {
 		return fmt.Errorf("no tag: name the tag that is to be released, such as v0.1.0")

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Writes a version into chart, manifests and changelog, as the first steps of RELEASE.md say. `make update` writes what follows from them.
+# Writes a version into chart and changelog, as the first steps of RELEASE.md say. `make update` writes what follows from them, manifests/ too.
 #   tools/release/set-version.sh v0.2.0 2026-01-31
 set -euo pipefail
 [ $# = 2 ] || { echo "use: $0 VERSION DAY" >&2; exit 64; }
@@ -18,7 +18,6 @@ sed -i "s/^\(chartVersion:\) .*/\1 ${version#v}/" "$chart/values.yaml"
 sed -i "s/\(\"chartVersion\": {\"const\": \)\"[^\"]*\"/\1\"${version#v}\"/" "$chart/values.schema.json"
 # The images of the project are those whose tag is its version.
 sed -i "s/\(repository: cinder-csi\/cinder-csi-[a-z]*, tag:\) $was,/\1 $version,/" "$chart/values.yaml"
-sed -i "s/^\(  newTag:\) $was\$/\1 $version/" manifests/components/images/kustomization.yaml
 # What helm-docs writes from the values.
 sed -i -e "s/\(\"repository\":\"cinder-csi\/cinder-csi-[a-z]*\",\"tag\":\)\"$was\"/\1\"$version\"/" -e "s/^\(| chartVersion | string | \`\)\"[^\"]*\"/\1\"${version#v}\"/" \
 	-e "s/\bVersion ${was#v}\b/Version ${version#v}/" "$chart/README.md"

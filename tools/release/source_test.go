@@ -30,7 +30,6 @@ func versioned(t *testing.T, chart, app, image, changelog string) string {
 	t.Helper()
 	return tree(t, map[string]string{
 		"charts/cinder-csi/Chart.yaml":   fmt.Sprintf("version: %s\nappVersion: %s\n", chart, app),
-		imagesFile:                       fmt.Sprintf("images:\n- {name: a, newName: %sdriver, newTag: %s}\n- {name: b, newName: other, newTag: v9}\n", ownImages, image),
 		chartDir + "/values.yaml":        fmt.Sprintf("chartVersion: %s\nimages: {node: {driver: {repository: cinder-csi/cinder-csi-driver, tag: %s}, other: {repository: other, tag: v9}}}\n", chart, image),
 		chartDir + "/values.schema.json": fmt.Sprintf(`{"properties": {"chartVersion": {"const": %q}}}`, chart),
 		"CHANGELOG.md":                   "# Changelog\n\n## [Unreleased]\n\n## [" + changelog + "] - day\n",
@@ -51,7 +50,7 @@ func TestAReleaseWhoseFilesHaveAnotherVersionIsRefused(t *testing.T) {
 		"not a version":        {"v1.2.3 -X x=y", "", "", "", "", "want vMAJOR.MINOR.PATCH"},
 		"old chart":            {"v1.2.3", "1.2.2", "v1.2.3", "v1.2.3", "1.2.3", `version in charts/cinder-csi/Chart.yaml has "1.2.2"`},
 		"old appVersion":       {"v1.2.3", "1.2.3", "v1.2.2", "v1.2.3", "1.2.3", `appVersion in charts/cinder-csi/Chart.yaml has "v1.2.2"`},
-		"old image":            {"v1.2.3", "1.2.3", "v1.2.3", "v1.2.2", "1.2.3", `image a in ` + imagesFile + ` has "v1.2.2"`},
+		"old image":            {"v1.2.3", "1.2.3", "v1.2.3", "v1.2.2", "1.2.3", `images.node.driver in charts/cinder-csi/values.yaml has "v1.2.2"`},
 		"no changes":           {"v1.2.3", "1.2.3", "v1.2.3", "v1.2.3", "1.2.2", "CHANGELOG.md has no section"},
 	} {
 		_, err := checkVersion(versioned(t, c.chart, c.app, c.image, c.changelog), c.version)

@@ -15,7 +15,8 @@ import (
 	"sync"
 	"testing"
 
-	"sigs.k8s.io/yaml"
+
+	"github.com/cinder-csi/cinder-csi/charts"
 )
 
 const (
@@ -25,7 +26,7 @@ const (
 	// older is the module of the one program that is a release behind the others; its go.mod says why.
 	older = "test/bed/cluster/provisioner/go.mod"
 	// images names the image of each role and sidecar.
-	images = "manifests/components/images/kustomization.yaml"
+	images = "charts/cinder-csi/values.yaml"
 )
 
 // staged are modules that each release of Kubernetes publishes, and that a go.mod of this project may require.
@@ -218,46 +219,30 @@ func TestModulesSharedWithTestsHaveOneVersion(t *testing.T) {
 	}
 }
 
-// tags are the tags of the images in the manifests, by the name of the image.
+// tags are the tags of the images of the chart, by the name of the image. An image of this project has no registry.
 func tags(t *testing.T) map[string]string {
 	t.Helper()
-	var component struct {
-		Images []struct{ NewName, NewTag string }
-	}
-	if err := yaml.Unmarshal(read(t, images), &component); err != nil {
+	roles, err := charts.Images()
+	if err != nil {
 		t.Fatal(err)
 	}
 	byName := map[string]string{}
-	for _, image := range component.Images {
-		if tag, twice := byName[image.NewName]; twice && tag != image.NewTag {
-			t.Errorf("%s has %s with the tags %s and %s", images, image.NewName, tag, image.NewTag)
+	for _, ofRole := range roles {
+		for _, image := range ofRole {
+			name := strings.TrimPrefix(image.Registry+"/"+image.Repository, "/")
+			if tag, twice := byName[name]; twice && tag != image.Tag {
+				t.Errorf("%s has %s with the tags %s and %s", images, name, tag, image.Tag)
+			}
+			byName[name] = image.Tag
 		}
-		byName[image.NewName] = image.NewTag
 	}
 	return byName
 }
 
-func TestTheChartNamesTheImagesOfTheManifests(t *testing.T) {
-	want := tags(t)
-	values := string(read(t, "charts/cinder-csi/values.yaml"))
+func TestTheAnnotationsOfTheChartNameItsImages(t *testing.T) {
 	annotations := string(read(t, "charts/cinder-csi/Chart.yaml"))
-	for name, tag := range want {
-		registry, repository, _ := strings.Cut(name, "/")
-		own := registry == "registry.invalid" // of this project: the chart has no default, and a person says which registry has it
-		if own {
-			registry = `""`
-		}
-		row := regexp.MustCompile(`\{registry: ` + registry + `, repository: ` + repository + `, tag: ([^,]+),`)
-		found := row.FindAllStringSubmatch(values, -1)
-		if found == nil {
-			t.Errorf("values.yaml has no image %s", name)
-		}
-		for _, match := range found {
-			if match[1] != tag {
-				t.Errorf("values.yaml has %s:%s, %s has %s", name, match[1], images, tag)
-			}
-		}
-		if !own && !strings.Contains(annotations, "image: "+name+":"+tag+"\n") {
+	for name, tag := range tags(t) {
+		if own := strings.HasPrefix(name, "cinder-csi/"); !own && !strings.Contains(annotations, "image: "+name+":"+tag+"\n") {
 			t.Errorf("the annotations of Chart.yaml do not have %s:%s", name, tag)
 		}
 	}

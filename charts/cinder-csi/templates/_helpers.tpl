@@ -3,6 +3,23 @@
 {{- $v := .Values -}}
 {{- if and (eq $v.target "hypershift") (eq $v.plane "cluster") }}{{ fail "target hypershift has the planes management and guest" }}{{ end -}}
 {{- if and (ne $v.target "hypershift") (ne $v.plane "cluster") }}{{ fail (printf "target %s has one plane, cluster" $v.target) }}{{ end -}}
+{{- include "cinder-csi.valueGates" . -}}
+{{- include "cinder-csi.kubernetesGates" . -}}
+{{- include "cinder-csi.poolGates" . -}}
+controller: {{ ne $v.plane "guest" }}
+node: {{ ne $v.plane "management" }}
+cluster: {{ ne $v.plane "management" }}
+hosted: {{ eq $v.target "hypershift" }}
+guestToken: {{ and (eq $v.target "hypershift") (eq $v.hypershift.guestAccess "serviceAccountToken") }}
+openshift: {{ ne $v.target "vanilla" }}
+selinux: {{ eq $v.node.selinux "auto" | ternary (ne $v.target "vanilla") (eq $v.node.selinux "enabled") }}
+controllerNS: {{ eq $v.plane "guest" | ternary $v.namespaces.node $v.namespaces.controller | quote }}
+leaseNS: {{ eq $v.target "hypershift" | ternary $v.namespaces.node $v.namespaces.controller | quote }}
+{{- end -}}
+
+{{- /* Values that contradict each other are refused. A helper whose name ends with Gates makes nothing: the generator relies on it. */ -}}
+{{- define "cinder-csi.valueGates" -}}
+{{- $v := .Values -}}
 {{- /* The schema refuses both first. These are for installations that skip it. */ -}}
 {{- if ne $v.chartVersion .Chart.Version }}{{ fail (printf "the values are for chart %s %s, and this is version %s: generate them again" .Chart.Name $v.chartVersion .Chart.Version) }}{{ end -}}
 {{- if and $v.networkPolicy.enabled (not $v.networkPolicy.ports) }}{{ fail "networkPolicy.enabled needs networkPolicy.ports: an empty list would allow all traffic" }}{{ end -}}
@@ -21,17 +38,6 @@
 {{- end -}}
 {{- end -}}
 {{- end -}}
-{{- include "cinder-csi.kubernetesGates" . -}}
-{{- include "cinder-csi.poolGates" . -}}
-controller: {{ ne $v.plane "guest" }}
-node: {{ ne $v.plane "management" }}
-cluster: {{ ne $v.plane "management" }}
-hosted: {{ eq $v.target "hypershift" }}
-guestToken: {{ and (eq $v.target "hypershift") (eq $v.hypershift.guestAccess "serviceAccountToken") }}
-openshift: {{ ne $v.target "vanilla" }}
-selinux: {{ eq $v.node.selinux "auto" | ternary (ne $v.target "vanilla") (eq $v.node.selinux "enabled") }}
-controllerNS: {{ eq $v.plane "guest" | ternary $v.namespaces.node $v.namespaces.controller | quote }}
-leaseNS: {{ eq $v.target "hypershift" | ternary $v.namespaces.node $v.namespaces.controller | quote }}
 {{- end -}}
 
 {{- /* What a Kubernetes lacks is refused, as the generator does: an older API server refuses the field, or drops it in silence. */ -}}

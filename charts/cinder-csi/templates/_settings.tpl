@@ -1,4 +1,4 @@
-{{- /* `make update` writes this file: the variables are those of v1alpha1.Settings, the sizes those of v1alpha1.ClusterSizes, the arguments those of manifests/base. */ -}}
+{{- /* `make update` writes this file: the variables are those of v1alpha1.Settings, the sizes those of v1alpha1.ClusterSizes. */ -}}
 
 {{- define "cinder-csi.settings.both" -}}
 DRAIN_TIMEOUT: {{ .Values.driver.drainTimeout | quote }}
@@ -18,44 +18,6 @@ WRITES_PER_SECOND: {{ .Values.driver.requestsPerSecond.writes | int64 | quote }}
 
 {{- define "cinder-csi.settings.node" -}}
 KUBELET_DIR: {{ .Values.driver.kubeletDir | quote }}
-{{- end -}}
-
-{{- define "cinder-csi.driverArgs.controller" -}}
-- "--endpoint=unix:///csi/csi.sock"
-- "--driver-name=$(DRIVER_NAME)"
-- "--provide-controller-service=true"
-- "--provide-node-service=false"
-- "--cloud-config=/etc/cinder-csi/config/cloud.conf"
-- "--cluster=$(CLUSTER_ID)"
-- "--with-topology=$(ENABLE_TOPOLOGY)"
-- "--pvc-annotations=$(PVC_ANNOTATIONS)"
-- "--remove-startup-taint=$(REMOVE_STARTUP_TAINT)"
-- "--http-endpoint=:8080"
-- "--with-capacity=$(CAPACITY)"
-- "--openstack-reads-per-second=$(READS_PER_SECOND)"
-- "--openstack-writes-per-second=$(WRITES_PER_SECOND)"
-- "--drain-timeout=$(DRAIN_TIMEOUT)"
-- "--protect-other-clusters=$(PROTECT_OTHER_CLUSTERS)"
-- "--server-metadata=$(SERVER_METADATA)"
-- "--volume-metadata=$(VOLUME_METADATA)"
-- "--user-agent=$(USER_AGENT)"
-- "--strict"
-- "--logging-format=$(LOG_FORMAT)"
-- "--v=$(LOG_LEVEL)"
-{{- end -}}
-
-{{- define "cinder-csi.driverArgs.node" -}}
-- "--endpoint=unix:///csi/csi.sock"
-- "--driver-name=$(DRIVER_NAME)"
-- "--provide-controller-service=false"
-- "--provide-node-service=true"
-- "--cloud-config=/etc/cinder-csi/config/cloud.conf"
-- "--with-topology=$(ENABLE_TOPOLOGY)"
-- "--http-endpoint=$(METRICS_ADDRESS)"
-- "--drain-timeout=$(DRAIN_TIMEOUT)"
-- "--strict"
-- "--logging-format=$(LOG_FORMAT)"
-- "--v=$(LOG_LEVEL)"
 {{- end -}}
 
 {{- /* What v1alpha1.ClusterSizes has for the size of the cluster. */ -}}

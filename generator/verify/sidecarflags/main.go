@@ -20,7 +20,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/cinder-csi/cinder-csi/manifests"
+	"github.com/cinder-csi/cinder-csi/charts"
 )
 
 // sidecars are the containers whose modules the Go proxy serves.
@@ -52,13 +52,13 @@ func main() {
 }
 
 func run() error {
-	tags, err := imageTags()
+	images, err := charts.Images()
 	if err != nil {
 		return err
 	}
 	programs := map[string]program{}
 	for _, s := range sidecars {
-		version := tags["cinder-csi/controller-"+s.name]
+		version := images["controller"][s.name].Tag
 		flags, err := flagsOf(s.module, version, s.command)
 		if err != nil {
 			return fmt.Errorf("%s %s: %w", s.module, version, err)
@@ -71,25 +71,6 @@ func run() error {
 	}
 	_, err = fmt.Printf("# The flags of the CSI sidecars, by container name. Written by make sidecar-flags; edits are lost.\n%s", text)
 	return err
-}
-
-// imageTags are the tags of the images of manifests/, by the name that the base gives to the image.
-func imageTags() (map[string]string, error) {
-	text, err := manifests.Files.ReadFile("components/images/kustomization.yaml")
-	if err != nil {
-		return nil, err
-	}
-	var k struct {
-		Images []struct{ Name, NewTag string } `json:"images"`
-	}
-	if err := yaml.Unmarshal(text, &k); err != nil {
-		return nil, err
-	}
-	tags := map[string]string{}
-	for _, image := range k.Images {
-		tags[image.Name] = image.NewTag
-	}
-	return tags, nil
 }
 
 // flagsOf are the flags that a command registers itself or with one of the libraries, sorted.

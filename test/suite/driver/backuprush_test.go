@@ -1,6 +1,7 @@
 package driver_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -65,10 +66,12 @@ type snapshotter struct {
 
 func newSnapshotter(t *testing.T, d *instance) *snapshotter {
 	t.Helper()
-	text, err := os.ReadFile("../../../manifests/components/snapshots-controller/snapshotter.yaml")
+	text, err := os.ReadFile("../../../manifests/vanilla/controller.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
+	_, text, _ = bytes.Cut(text, []byte("- name: snapshotter\n"))
+	text, _, _ = bytes.Cut(text, []byte("- name: livenessprobe\n"))
 	// external-snapshotter's own defaults, from its README.
 	arguments := map[string]string{"worker-threads": "10", "retry-interval-max": "5m", "timeout": "1m"}
 	for name := range arguments {

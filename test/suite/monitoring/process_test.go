@@ -151,9 +151,9 @@ func prometheus(t *testing.T, every time.Duration, targets ...target) string {
 	t.Helper()
 	dir, address := t.TempDir(), freeAddress(t)
 	var files []string
-	for _, component := range rules {
-		path := filepath.Join(dir, component+".yaml")
-		if err := os.WriteFile(path, specOf(t, component, false), 0o600); err != nil {
+	for _, file := range rules {
+		path := filepath.Join(dir, file+".yaml")
+		if err := os.WriteFile(path, rulesText(t, file), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		files = append(files, path)

@@ -3,6 +3,7 @@
 package scale
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -44,14 +45,9 @@ func bundle(t *testing.T) (containers []container, settings map[string]string) {
 		}
 	}
 	var config struct{ Data map[string]string }
-	for name, into := range map[string]any{"base/controller/deployment.yaml": &deployment, "base/controller/settings.yaml": &config} {
-		text, err := manifests.Files.ReadFile(name)
-		if err == nil {
-			err = yaml.Unmarshal(text, into)
-		}
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
+	err := errors.Join(manifests.Read("Deployment", "cinder-csi-controller", &deployment), manifests.Read("ConfigMap", "cinder-csi-controller-settings", &config))
+	if err != nil {
+		t.Fatal(err)
 	}
 	attacher := sizeOfRun(t).Attacher
 	config.Data["ATTACHER_API_QPS"], config.Data["ATTACHER_API_BURST"] = strconv.Itoa(attacher.QPS), strconv.Itoa(attacher.Burst)

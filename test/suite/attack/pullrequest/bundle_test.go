@@ -239,10 +239,10 @@ func TestACheckoutOfTheBaseCannotMakeTheGeneratorFetchRunOrReadAnything(t *testi
 	}
 	for name, attack := range map[string]func() error{
 		"a URL": func() error {
-			return os.WriteFile(filepath.Join(checkout, "src/base/csidriver/kustomization.yaml"), []byte(header+"resources: ["+o.url+"/x.yaml]\n"), 0o644)
+			return os.WriteFile(filepath.Join(checkout, "src/vanilla/kustomization.yaml"), []byte(header+"resources: ["+o.url+"/x.yaml]\n"), 0o644)
 		},
 		"a link": func() error {
-			path := filepath.Join(checkout, "src/base/csidriver/csidriver.yaml")
+			path := filepath.Join(checkout, "src/vanilla/csidriver.yaml")
 			if err := os.Remove(path); err != nil {
 				return err
 			}
