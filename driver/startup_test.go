@@ -26,7 +26,7 @@ func configure(t *testing.T, conf []byte, args ...string) config.Config {
 	var cfg config.Config
 	flags := pflag.NewFlagSet("driver", pflag.ContinueOnError)
 	cfg.Bind(flags)
-	if err := flags.Parse(append([]string{"--endpoint=unix:///unused", "--cloud-config=" + path, "--cluster=test"}, args...)); err != nil {
+	if err := flags.Parse(append([]string{"--endpoint=unix://" + filepath.Join(t.TempDir(), "unused"), "--cloud-config=" + path, "--cluster=test"}, args...)); err != nil {
 		t.Fatal(err)
 	}
 	return cfg

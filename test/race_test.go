@@ -21,9 +21,12 @@ func TestTheRaceDetectorSeesEveryGoroutineOfThePrograms(t *testing.T) {
 	for _, dir := range listed(t, "RACE") {
 		args = append(args, "../"+dir)
 	}
-	out, err := exec.Command("go", args...).Output()
+	list := exec.Command("go", args...)
+	var said strings.Builder
+	list.Stderr = &said
+	out, err := list.Output()
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("go list: %v\n%s", err, &said)
 	}
 	for path := range strings.FieldsSeq(string(out)) {
 		seen[strings.TrimPrefix(path, "github.com/cinder-csi/cinder-csi/")] = true

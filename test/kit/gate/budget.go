@@ -80,14 +80,16 @@ func runWithBudget(skips, budget string, args []string, out io.Writer) error {
 	}
 	defer os.Remove(file.Name())
 	defer file.Close()
-	if err := run(skips, append([]string{"-exec", self}, args...), []string{usageFile + "=" + file.Name()}, out); err != nil {
-		return err
-	}
+	failed := run(skips, append([]string{"-exec", self}, args...), []string{usageFile + "=" + file.Name()}, out)
 	all, err := readUsage(file, top)
 	if err != nil {
 		return err
 	}
-	if over := exceeded(all, budgets, out); len(over) > 0 {
+	over := exceeded(all, budgets, out)
+	switch {
+	case failed != nil:
+		return failed
+	case len(over) > 0:
 		return fmt.Errorf("more processor time than %s allows: %s; make the tests cheaper, or give testenv.Full() what only a full run needs", budget, strings.Join(over, ", "))
 	}
 	return nil
