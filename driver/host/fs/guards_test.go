@@ -168,6 +168,15 @@ func TestADiskWithABadPlaceIsNotProbed(t *testing.T) {
 	hosttest.WantKind(t, err, volume.DataLoss, "can no longer be read")
 }
 
+func TestAProbeThatItsCallerLeftSaysSo(t *testing.T) {
+	t.Parallel()
+	d, _ := diskOf(t, sparse{size: 1 << 30})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := NewTools(Options{Commands: answers{"blkid": {Code: 2}}}).Probe(ctx, d)
+	hosttest.WantKind(t, err, volume.Canceled, "the call ended while the driver read the disk")
+}
+
 // What blkid and wipefs do not find, the driver looks for itself.
 func TestProbeFindsWhatTheToolsDoNot(t *testing.T) {
 	t.Parallel()
