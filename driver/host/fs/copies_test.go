@@ -59,8 +59,11 @@ func extCopy(log uint32, perGroup, group uint32) []byte {
 	return b
 }
 
-func xfsCopy(blocks uint32) []byte {
-	b := append([]byte("XFSB\x00\x00\x10\x00"), make([]byte, 512-8)...)
+func xfsCopy(blocks uint32) []byte { return xfsCopyOf(4096, blocks) }
+
+func xfsCopyOf(block, blocks uint32) []byte {
+	b := append([]byte("XFSB"), make([]byte, 512-4)...)
+	binary.BigEndian.PutUint32(b[4:], block)
 	binary.BigEndian.PutUint32(b[84:], blocks)
 	return b
 }
@@ -99,6 +102,11 @@ func TestEachCopyOfAFileSystemIsFound(t *testing.T) {
 		{"xfs, grown", "xfs", 100 * gib, 256 * mib, xfsCopy(65536), "xfs_repair"},
 		{"xfs, on a disk that became smaller", "xfs", 300 * mib, 256 * mib, xfsCopy(65536), "xfs_repair"},
 		{"xfs, on a disk that became a little smaller", "xfs", gib - 17*mib, 512 * mib, xfsCopy(65536), "xfs_repair"},
+		{"xfs with blocks of 512 bytes", "xfs", gib, 256 * mib, xfsCopyOf(512, 1<<19), "xfs_repair"},
+		{"xfs with blocks of 64 KiB", "xfs", gib, 256 * mib, xfsCopyOf(64<<10, 1<<12), "xfs_repair"},
+		{"xfs with blocks of 1 KiB", "xfs", gib + 3072, 262145 << 10, xfsCopyOf(1024, 262145), "xfs_repair"},
+		{"xfs of 20 TiB with blocks of 1 KiB", "xfs", 20 * tib, tib - 1024, xfsCopyOf(1024, 1<<30-1), "xfs_repair"},
+		{"xfs of 20 TiB with blocks of 64 KiB", "xfs", 20 * tib, tib - 64<<10, xfsCopyOf(64<<10, 1<<24-1), "xfs_repair"},
 		{"xfs of 20 TiB", "xfs", 20 * tib, 17 * (tib - 4096), xfsCopy(1<<28 - 1), "xfs_repair"},
 		{"xfs on an encrypted volume", "xfs", 10*gib - 16*mib, 2560*mib - 4*mib, xfsCopy(654336), "xfs_repair"},
 		{"xfs by six processors", "xfs", 100 * gib, 26214400 / 6 * 4096, xfsCopy(26214400 / 6), "xfs_repair"},
@@ -143,6 +151,8 @@ func TestACopyAtAnotherPlaceDoesNotCount(t *testing.T) {
 		"ext without its magic":    {128 * mib: make([]byte, 1024)},
 		"xfs of other groups":      {256 * mib: xfsCopy(65537)},
 		"xfs without groups":       {256 * mib: xfsCopy(0)},
+		"xfs of smaller blocks":    {256 * mib: xfsCopyOf(256, 1<<20)},
+		"xfs of larger blocks":     {256 * mib: xfsCopyOf(128<<10, 1<<11)},
 		"btrfs, the first":         {64 * mib: btrfsCopy(64 << 10)},
 		"LUKS2, the first header":  {16 << 10: []byte("LUKS\xba\xbe")},
 	} {
@@ -259,6 +269,10 @@ func TestAnExtWhoseMkfsWasKilledIsToldFromOneThatWasMounted(t *testing.T) {
 		"descriptors elsewhere":           {func(p map[int64][]byte) { p[super][0x60] = 0x10 }, false},
 		"a copy of something else too":    {func(p map[int64][]byte) { p[64<<20] = btrfsCopy(64 << 20) }, false},
 		"a copy of another ext too":       {func(p map[int64][]byte) { p[32<<20] = extCopy(1, 16384, 1) }, false},
+		"a later copy of another ext":     {func(p map[int64][]byte) { p[27*8<<20+1024] = extCopy(0, 8192, 27) }, false},
+		"a journal of more levels":        {func(p map[int64][]byte) { p[super][0x10C+6] = 1 }, false},
+		"a journal with a hole":           {func(p map[int64][]byte) { p[super][0x10C+12] = 1 }, false},
+		"a journal of another form":       {func(p map[int64][]byte) { p[journal][7] = 3 }, false},
 		"the free space of an xfs too":    {func(p map[int64][]byte) { p[512] = []byte("XAGF\x00\x00\x00\x01") }, false},
 		"descriptors of no size":          {func(p map[int64][]byte) { p[super][0x60] = 0x80 }, false},
 		"inodes of no size":               {func(p map[int64][]byte) { little.PutUint16(p[super][0x58:], 0) }, false},
