@@ -110,6 +110,8 @@ func TestEachCopyOfAFileSystemIsFound(t *testing.T) {
 		{"xfs of 20 TiB", "xfs", 20 * tib, 17 * (tib - 4096), xfsCopy(1<<28 - 1), "xfs_repair"},
 		{"xfs on an encrypted volume", "xfs", 10*gib - 16*mib, 2560*mib - 4*mib, xfsCopy(654336), "xfs_repair"},
 		{"xfs by six processors", "xfs", 100 * gib, 26214400 / 6 * 4096, xfsCopy(26214400 / 6), "xfs_repair"},
+		{"xfs by nine processors", "xfs", 100 * gib, (26214400/9 + 1) * 4096, xfsCopy(26214400/9 + 1), "xfs_repair"},
+		{"xfs, sectors of 32 KiB", "xfs", gib, 32 << 10, []byte("XAGF\x00\x00\x00\x01"), "xfs_repair"},
 		{"xfs, the group of free space", "xfs", gib, 512, []byte("XAGF\x00\x00\x00\x01"), "xfs_repair"},
 		{"xfs, the inodes, sectors of 4 KiB", "xfs", gib, 8192, []byte("XAGI\x00\x00\x00\x01"), "xfs_repair"},
 		{"xfs, the free list", "xfs", gib, 1536, []byte("XAFL\x00\x00\x00\x00"), "xfs_repair"},
