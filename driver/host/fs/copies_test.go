@@ -167,15 +167,28 @@ func TestACopyAtAnotherPlaceDoesNotCount(t *testing.T) {
 // A disk that cannot be read where a copy may lie is not empty. The number of reads has a bound.
 func TestEveryPlaceOfACopyIsReadAndTheReadsAreBounded(t *testing.T) {
 	t.Parallel()
-	for size, most := range map[int64]int64{1 << 20: 20, 1 << 30: 70, 100 << 30: 650, 1 << 40: 5000, 20 << 40: 9500, 20<<40 - 16<<20: 21500, 64 << 40: 10000} {
+	for size, want := range map[int64]struct{ places, pages int64 }{
+		1 << 20:         {34, 16},
+		128 << 20:       {65, 32},
+		128<<20 + 1:     {64, 32},
+		1<<30 - 33<<20:  {120, 61},
+		1<<30 - 32<<20:  {122, 63},
+		1 << 30:         {121, 60},
+		1<<30 + 3072:    {122, 58},
+		4<<30 + 1:       {173, 83},
+		100 << 30:       {802, 586},
+		1 << 40:         {5181, 4849},
+		20 << 40:        {9556, 9137},
+		20<<40 - 16<<20: {21863, 21446},
+		64 << 40:        {9942, 9495},
+	} {
 		var reads atomic.Int64
 		d := sparse{size: size, reads: &reads}
 		if copies, err := FindCopies(t.Context(), d); err != nil || len(copies) > 0 {
 			t.Errorf("%d: want an empty disk, got %+v, %v", size, copies, err)
 		}
-		t.Logf("%d bytes: %d pages", size, reads.Load())
-		if reads.Load() > most {
-			t.Errorf("%d: want at most %d reads, got %d", size, most, reads.Load())
+		if n := int64(len(copyPlaces(size))); n != want.places || reads.Load() != want.pages { // as docs/explanation/node.md says
+			t.Errorf("%d: want %d places on %d pages, got %d: {%d, %d},", size, want.places, want.pages, size, n, reads.Load())
 		}
 		places := copyPlaces(size)
 		for _, p := range []copyPlace{places[0], places[len(places)/2], places[len(places)-1]} {

@@ -68,7 +68,7 @@ func tornExt() sparse {
 		withChecksum(super)
 	}
 	first[0x3FC]++
-	return sparse{size: 4 << 30, parts: map[int64][]byte{extSuper: first, 128 << 20: backup, 384 << 20: later}}
+	return sparse{size: 8 << 30, parts: map[int64][]byte{extSuper: first, 128 << 20: backup, 384 << 20: later}}
 }
 
 // Each program that may write runs to its end, and only on the disk that is verified just before.
@@ -277,6 +277,16 @@ func TestAnXFSIsUnfinishedOnlyIfItHoldsNoFile(t *testing.T) {
 	}
 }
 
+// moveBackup leaves a backup in one group alone.
+func moveBackup(parts map[int64][]byte, group int64) {
+	super := parts[128<<20]
+	delete(parts, 128<<20)
+	delete(parts, 384<<20)
+	super[0x5A] = byte(group)
+	withChecksum(super)
+	parts[group*128<<20] = super
+}
+
 func TestASuperblockIsTornOnlyIfABackupSaysSo(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -293,6 +303,8 @@ func TestASuperblockIsTornOnlyIfABackupSaysSo(t *testing.T) {
 		"another size than the backup": {func(p map[int64][]byte) { p[extSuper][4]++ }, 0},
 		"another feature":              {func(p map[int64][]byte) { p[extSuper][0x61]++ }, 0},
 		"a journal to replay":          {func(p map[int64][]byte) { p[extSuper][0x60] ^= 4 }, 32768},
+		"the backup of the last group": {func(p map[int64][]byte) { moveBackup(p, 31) }, 31 * 32768},
+		"one beyond the last group":    {func(p map[int64][]byte) { moveBackup(p, 32) }, 0},
 		"no blocks in a group":         {func(p map[int64][]byte) { clear(p[extSuper][0x20:0x24]) }, 0},
 		"another number of the group":  {func(p map[int64][]byte) { p[128<<20][0x5A] = 2; withChecksum(p[128<<20]); delete(p, 384<<20) }, 0},
 	} {
