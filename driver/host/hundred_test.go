@@ -37,6 +37,7 @@ func BenchmarkStageAmongHundredDisks(b *testing.B) {
 			tools := &fakeTools{answers: map[string]Result{"blkid": {Stdout: "TYPE=ext4\nUSAGE=filesystem\n"}}}
 			o := Options{SysRoot: m.Sys, DevRoot: m.Dev, ProcRoot: m.Path("proc"), Commands: tools, Mounter: table, Log: slog.New(slog.DiscardHandler)}
 			h := newHost(o, disk.Options{Open: openForBenchmark}, mount.Options{KernelRelease: func() string { return "6.1" }})
+			h.kernel.lock = func(string) (func(), error) { return func() {}, nil }
 			spec := StageSpec{Volume: vol, Path: m.Path("staging"), FSType: "ext4"}
 			var processor, took []int64
 			for b.Loop() {

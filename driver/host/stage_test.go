@@ -327,19 +327,33 @@ func TestFsckDecidesWhetherADamagedFileSystemIsMounted(t *testing.T) {
 		inUse bool
 		kind  volume.Kind // Unknown if it is mounted
 	}{
-		{code: 0}, {code: 1}, {code: 2}, {code: 3},
-		{code: 4, kind: volume.DataLoss}, {code: 5, kind: volume.DataLoss}, {code: 6, kind: volume.DataLoss}, {code: 12, kind: volume.DataLoss},
-		{code: 8, kind: unchecked}, {code: 9, kind: unchecked}, {code: 8, inUse: true}, {code: 9, inUse: true},
-		{code: 8, super: clean}, {code: 9, super: clean},
-		{code: 8, super: with(state, 3), kind: unchecked},                                           // the kernel found an error
-		{code: 8, super: with(state, 0), kind: unchecked},                                           // not unmounted
-		{code: 8, super: with(recorded, 1), kind: unchecked},                                        // an error that was recorded
+		{code: 0},
+		{code: 1},
+		{code: 2},
+		{code: 3},
+		{code: 4, kind: volume.DataLoss},
+		{code: 5, kind: volume.DataLoss},
+		{code: 6, kind: volume.DataLoss},
+		{code: 12, kind: volume.DataLoss},
+		{code: 8, kind: unchecked},
+		{code: 9, kind: unchecked},
+		{code: 8, inUse: true},
+		{code: 9, inUse: true},
+		{code: 8, super: clean},
+		{code: 9, super: clean},
+		{code: 8, super: with(state, 3), kind: unchecked},    // the kernel found an error
+		{code: 8, super: with(state, 0), kind: unchecked},    // not unmounted
+		{code: 8, super: with(recorded, 1), kind: unchecked}, // an error that was recorded
 		{code: 8, super: func(s []byte) { s[0xE0] = 8; with(incompatible, 4)(s) }, kind: unchecked}, // a journal to replay, which may hold an error
 		{code: 8, super: func(s []byte) { clean(s); s[0x3FC]++ }, kind: unchecked},                  // a wrong checksum
 		{code: 8, super: func(s []byte) { clean(s); s[0x65] = 0 }, kind: unchecked},                 // none, and no backup that agrees
 		{code: 8, super: with(56, 0), kind: unchecked},                                              // no superblock
-		{code: 16, super: clean, kind: unchecked}, {code: 32, super: clean, kind: unchecked}, {code: 127, super: clean, kind: unchecked},
-		{code: 128, super: clean, kind: unchecked}, {code: 16, inUse: true, kind: unchecked}, {code: 36, kind: unchecked},
+		{code: 16, super: clean, kind: unchecked},
+		{code: 32, super: clean, kind: unchecked},
+		{code: 127, super: clean, kind: unchecked},
+		{code: 128, super: clean, kind: unchecked},
+		{code: 16, inUse: true, kind: unchecked},
+		{code: 36, kind: unchecked},
 	} {
 		b := newFakeHost(t)
 		device := b.plug(t, "vdb", serial, num(254, 16))

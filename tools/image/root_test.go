@@ -22,17 +22,17 @@ func TestEveryToolIsProbed(t *testing.T) {
 	}
 }
 
-// The node role keeps the names of the programs it runs in one map; the image has to have them.
+// The node role keeps the programs that it runs in one map; the image has to have them.
 func TestImageHasEveryProgramTheNodeRoleRuns(t *testing.T) {
 	t.Parallel()
-	file, err := parser.ParseFile(token.NewFileSet(), "../../driver/host/command/command.go", nil, 0)
+	file, err := parser.ParseFile(token.NewFileSet(), "../../driver/host/command/programs.go", nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var programs []string
 	ast.Inspect(file, func(n ast.Node) bool {
 		spec, ok := n.(*ast.ValueSpec)
-		if !ok || spec.Names[0].Name != "packages" || len(spec.Values) != 1 {
+		if !ok || spec.Names[0].Name != "programs" || len(spec.Values) != 1 {
 			return true
 		}
 		for _, element := range spec.Values[0].(*ast.CompositeLit).Elts {
@@ -45,7 +45,7 @@ func TestImageHasEveryProgramTheNodeRoleRuns(t *testing.T) {
 		return false
 	})
 	if len(programs) == 0 {
-		t.Fatal("driver/host/command/command.go has no map named packages")
+		t.Fatal("driver/host/command/programs.go has no map named programs")
 	}
 	for _, program := range programs {
 		if !slices.Contains(Tools, program) {

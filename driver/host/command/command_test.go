@@ -2,11 +2,13 @@ package command
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -141,6 +143,63 @@ func TestACheckWithoutMemoryIsToldAsSuch(t *testing.T) {
 	})
 	_, err := Ask(t.Context(), limited, "fsck.ext4", "-f", "-n", image)
 	wantKind(t, err, volume.Unavailable, "fsck.ext4", "no more memory when it had taken", "MiB", "a node with more memory")
+}
+
+// Every exit code of every program is an answer or none.
+func TestEveryExitCodeIsAnAnswerOrNone(t *testing.T) {
+	t.Parallel()
+	want := map[string][]int{"fsck.ext4": {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}, "blkid": {0, 2, 4, 8}, "mount": {0, 1, 32}}
+	for name, p := range programs {
+		answers := want[name]
+		if answers == nil {
+			answers = []int{0, 1}
+		}
+		for code := range 256 {
+			r, err := Ask(t.Context(), runner(func(context.Context, string, ...string) (Result, error) { return Result{Code: code}, nil }), name)
+			if slices.Contains(answers, code) {
+				if err != nil || r.Code != code {
+					t.Errorf("%s: want exit code %d as an answer, got %+v, %v", name, code, r, err)
+				}
+			} else if !volume.Is(err, volume.Unavailable) {
+				t.Errorf("%s: want exit code %d not as an answer, got %+v, %v", name, code, r, err)
+			}
+		}
+		if p.pkg == "" || p.tenantMemory != (name == "fsck.ext4") {
+			t.Errorf("%s: got %+v", name, p)
+		}
+	}
+}
+
+// The kernel counts what it kills because memory ran out.
+func TestAKillForWantOfMemoryIsNamed(t *testing.T) {
+	t.Parallel()
+	now := oomKills()
+	if now == "" {
+		t.Fatal("want the counter oom_kill in /proc/vmstat")
+	}
+	const before = "an earlier count"
+	for _, c := range []struct {
+		signal, before string
+		want           string
+	}{
+		{"KILL", before, "; the kernel killed it because memory ran out when it had taken 7 MiB"},
+		{"KILL", "", ""},
+		{"TERM", before, ""},
+	} {
+		err := exec.Command("sh", "-c", "kill -"+c.signal+" $$").Run()
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) {
+			t.Fatal(err)
+		}
+		if got := memoryReason(exit, 7<<20, c.before); got != c.want {
+			t.Errorf("%s: want %q, got %q", c.signal, c.want, got)
+		}
+	}
+	err := exec.Command("sh", "-c", "kill -KILL $$").Run()
+	var exit *exec.ExitError
+	if now = oomKills(); errors.As(err, &exit) && memoryReason(exit, 7<<20, now) != "" && oomKills() == now {
+		t.Error("want no word about memory if the kernel killed nothing")
+	}
 }
 
 type runner func(ctx context.Context, name string, args ...string) (Result, error)

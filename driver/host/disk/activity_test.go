@@ -17,6 +17,7 @@ func TestADiskWithRequestsInFlightAnswersWhenItCompletesOne(t *testing.T) {
 		wrote   = "  10 0 80 5  21 0 168 9 64 12 14  3 0 24 1  4 2\n"
 		dropped = "  10 0 80 5  20 0 160 9 64 12 14  4 0 32 1  4 2\n"
 		flushed = "  10 0 80 5  20 0 160 9 64 12 14  3 0 24 1  5 2\n"
+		older   = "  10 0 80 5  20 0 160 9 64 12 14  3 0 24 1\n"      // before Linux 5.5
 		named   = "  11 0 80 5  20 0 160 9 64 12 14  3 0 24 1  4 2\n" // QEMU reports the serial by itself
 		short   = "  10 0 80 5  20 0 160 9 64 12 14\n"                // before Linux 4.18
 	)
@@ -34,6 +35,7 @@ func TestADiskWithRequestsInFlightAnswersWhenItCompletesOne(t *testing.T) {
 		"all requests were undone": {busy, idle, false, time.Minute},
 		"its serial was read":      {busy, named, true, 2 * time.Minute},
 		"the disk went":            {busy, "", false, time.Minute},
+		"no column of flushes":     {older, read, true, time.Minute},
 		"few columns":              {short, read, true, time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -2,8 +2,10 @@ package disk
 
 import (
 	"context"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -30,11 +32,16 @@ func TestListWaitsForAllUnresponsiveDisksAtOnce(t *testing.T) {
 			dead = append(dead, name)
 		}
 		defer r.Block(dead...)()
+		var logged strings.Builder
+		b.log = slog.New(slog.NewTextHandler(&logged, nil))
 		began := time.Now()
 		_, err := b.Find(t.Context(), vol)
 		must(t, err)
 		if took := time.Since(began); took != serialTimeout {
 			t.Errorf("want %s for all of them, got %s", serialTimeout, took)
+		}
+		if n := strings.Count(logged.String(), "a disk does not report its serial"); n != len(dead) {
+			t.Errorf("want a warning for each of them, got %q", logged.String())
 		}
 	})
 }

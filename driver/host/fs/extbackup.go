@@ -44,7 +44,7 @@ func extBackups(r io.ReaderAt, primary []byte) (backups []backupSuperblock) {
 		return nil
 	}
 	blocks, _ := extSize(primary)
-	for _, group := range extBackupGroups(int64(min(blocks, 1<<50))/perGroup + 1) {
+	for _, group := range extBackupGroups((int64(min(blocks, 1<<50))-first-1)/perGroup + 1) {
 		at := first + group*perGroup
 		super := make([]byte, superSize)
 		if _, err := r.ReadAt(super, at*blockSize); err == nil && isExtCopy(super, at*blockSize) && (!extHasChecksum(super) || extChecksumValid(super)) {

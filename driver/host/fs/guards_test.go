@@ -68,7 +68,7 @@ func tornExt() sparse {
 		withChecksum(super)
 	}
 	first[0x3FC]++
-	return sparse{size: 4 << 30, parts: map[int64][]byte{extSuper: first, 128 << 20: backup, 384 << 20: later}}
+	return sparse{size: 8 << 30, parts: map[int64][]byte{extSuper: first, 128 << 20: backup, 384 << 20: later}}
 }
 
 // Each program that may write runs to its end, and only on the disk that is verified just before.
@@ -95,6 +95,7 @@ func TestAProgramThatWritesIsRunOnAVerifiedDiskToItsEnd(t *testing.T) {
 		"btrfs":     {do: format("btrfs"), ran: []string{"mkfs.btrfs"}},
 		"check":     {do: check, ran: []string{"fsck.ext4"}},
 		"restore":   {do: check, content: tornExt(), answer: answers{"fsck.ext4": {Code: 8}}, ran: []string{"fsck.ext4", "fsck.ext4"}},
+		"checked":   {do: check, content: tornExt(), answer: answers{"fsck.ext4": {Code: 1}}, ran: []string{"fsck.ext4"}},
 		"grow ext":  {do: grow("ext3"), ran: []string{"resize2fs"}},
 		"grow xfs":  {do: grow("xfs"), ran: []string{"xfs_growfs"}},
 		"btrfs max": {do: grow("btrfs"), ran: []string{"btrfs"}},
@@ -163,9 +164,43 @@ func TestADiskWithABadPlaceIsNotProbed(t *testing.T) {
 		_, err := NewTools(Options{Commands: answers{"blkid": {Code: 2}}}).Probe(t.Context(), d)
 		hosttest.WantKind(t, err, volume.DataLoss, "cannot be read")
 	}
+	if err := readEnds(sparse{size: size, bad: size - 1<<20 - 1}); err != nil {
+		t.Errorf("want no more than the last MiB read, got %v", err)
+	}
 	d, _ := diskOf(t, sparse{size: 1 << 30, bad: 128<<20 + 56}) // of the first copy of an ext4
 	_, err := NewTools(Options{Commands: answers{"blkid": {Code: 2}}}).Probe(t.Context(), d)
 	hosttest.WantKind(t, err, volume.DataLoss, "can no longer be read")
+}
+
+func TestAProbeThatItsCallerLeftSaysSo(t *testing.T) {
+	t.Parallel()
+	d, _ := diskOf(t, sparse{size: 1 << 30})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := NewTools(Options{Commands: answers{"blkid": {Code: 2}}}).Probe(ctx, d)
+	hosttest.WantKind(t, err, volume.Canceled, "the call ended while the driver read the disk")
+}
+
+// e2fsck turns to these backups if the first superblock is bad.
+func TestABackupOfEachBlockSizeMayNameNoOtherDevice(t *testing.T) {
+	t.Parallel()
+	for log := range uint32(7) {
+		block := int64(1024) << log
+		at := 8 * block * block
+		if log == 0 {
+			at += block
+		}
+		super := extCopy(log, uint32(8*block), 1)
+		super[0xE4] = 1 // s_journal_dev
+		d := sparse{size: 40 << 30, parts: map[int64][]byte{at: super}}
+		if reason, err := extOtherDevice(d); reason == "" || err != nil {
+			t.Errorf("blocks of %d: want it refused, got %q, %v", block, reason, err)
+		}
+		super[0xE4] = 0
+		if reason, err := extOtherDevice(d); reason != "" || err != nil {
+			t.Errorf("blocks of %d: want nothing refused, got %q, %v", block, reason, err)
+		}
+	}
 }
 
 // What blkid and wipefs do not find, the driver looks for itself.
@@ -242,6 +277,16 @@ func TestAnXFSIsUnfinishedOnlyIfItHoldsNoFile(t *testing.T) {
 	}
 }
 
+// moveBackup leaves a backup in one group alone.
+func moveBackup(parts map[int64][]byte, group int64) {
+	super := parts[128<<20]
+	delete(parts, 128<<20)
+	delete(parts, 384<<20)
+	super[0x5A] = byte(group)
+	withChecksum(super)
+	parts[group*128<<20] = super
+}
+
 func TestASuperblockIsTornOnlyIfABackupSaysSo(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -258,6 +303,8 @@ func TestASuperblockIsTornOnlyIfABackupSaysSo(t *testing.T) {
 		"another size than the backup": {func(p map[int64][]byte) { p[extSuper][4]++ }, 0},
 		"another feature":              {func(p map[int64][]byte) { p[extSuper][0x61]++ }, 0},
 		"a journal to replay":          {func(p map[int64][]byte) { p[extSuper][0x60] ^= 4 }, 32768},
+		"the backup of the last group": {func(p map[int64][]byte) { moveBackup(p, 31) }, 31 * 32768},
+		"one beyond the last group":    {func(p map[int64][]byte) { moveBackup(p, 32) }, 0},
 		"no blocks in a group":         {func(p map[int64][]byte) { clear(p[extSuper][0x20:0x24]) }, 0},
 		"another number of the group":  {func(p map[int64][]byte) { p[128<<20][0x5A] = 2; withChecksum(p[128<<20]); delete(p, 384<<20) }, 0},
 	} {

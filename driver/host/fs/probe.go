@@ -10,7 +10,6 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/driver/host/command"
 	"github.com/cinder-csi/cinder-csi/driver/host/disk"
-	"github.com/cinder-csi/cinder-csi/driver/host/wait"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
@@ -74,8 +73,8 @@ func (t *Tools) Probe(ctx context.Context, d *disk.Disk) (Content, error) {
 	if err == nil && (found == (Content{}) || found.Unfinished) {
 		err = probeCopies(ctx, d, &found)
 	}
-	if ctx.Err() != nil {
-		return Content{}, wait.Ended(ctx, "probe disk %s with serial %q: the driver was reading it", d.Path, d.Serial)
+	if ended := ctx.Err(); ended != nil {
+		return Content{}, volume.Errorf(volume.KindOf(ended), "probe disk %s with serial %q: the call ended while the driver read the disk: %w", d.Path, d.Serial, ended)
 	}
 	if err != nil {
 		return Content{}, volume.Errorf(volume.DataLoss, "probe disk %s with serial %q: the disk can no longer be read, so the driver does not use it: %w",

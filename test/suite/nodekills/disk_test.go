@@ -132,8 +132,14 @@ func TestAFileSystemThatTurnedReadOnlyIsReportedReleasedAndRepaired(t *testing.T
 	if got := l.conditions(t, "pod-1"); !slices.Equal(got, want) {
 		t.Errorf("want %v, got %v", want, got)
 	}
-	untilOK(t, "stage again", 0, l.stage)
-	untilOK(t, "publish to a second pod", 0, func(ctx context.Context) error { return l.publish(ctx, "pod-2", false) })
+	for what, call := range map[string]func(context.Context) error{
+		"stage again": l.stage, "publish to a second writer": func(ctx context.Context) error { return l.publish(ctx, "pod-2", false) },
+	} {
+		if err := once(t, call); status.Code(err) != codes.Unavailable {
+			t.Errorf("%s: want it refused until the file system is checked, got %v", what, err)
+		}
+	}
+	untilOK(t, "publish to a reader", 0, func(ctx context.Context) error { return l.publish(ctx, "pod-2", true) })
 	l.read(t, "pod-2")
 	l.growDisk(t)
 	if err := once(t, func(ctx context.Context) error { return l.expand(ctx, "pod-1", largeBytes) }); err == nil {
