@@ -70,7 +70,7 @@ func TestExpandNeverGrowsAnotherFileSystem(t *testing.T) {
 	}
 }
 
-// The file system is grown at its first writable mount, which is the staging path as a rule: a program that waits there keeps no pod's mount.
+// The file system is grown at its first writable mount, which is the staging path as a rule. A program that waits there keeps no pod's mount.
 func TestExpandGrowsAtTheFirstWritableMount(t *testing.T) {
 	t.Parallel()
 	b := newFakeHost(t)

@@ -85,7 +85,7 @@ func (h *Host) waitsForWrite(ctx context.Context, what, path string, d *disk.Dis
 }
 
 // writeNothing makes a file without a name on the file system mounted at path, and drops it. It fails where every write fails, and waits where every
-// write waits, for as long as the file system is frozen. A file system that is full, has no such files, or allows none in this directory is not broken: a
+// write waits, for as long as the file system is frozen. A file system that is full, has no such files, or allows none in this directory is not broken. A
 // pod may have made its root immutable.
 func writeNothing(path string) error {
 	fd, err := unix.Open(path, unix.O_TMPFILE|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
@@ -132,19 +133,18 @@ func TestAFileSystemThatTurnedReadOnlyIsReportedReleasedAndRepaired(t *testing.T
 	if got := l.conditions(t, "pod-1"); !slices.Equal(got, want) {
 		t.Errorf("want %v, got %v", want, got)
 	}
-	for what, call := range map[string]func(context.Context) error{
-		"stage again": l.stage, "publish to a second writer": func(ctx context.Context) error { return l.publish(ctx, "pod-2", false) },
+	l.growDisk(t)
+	for what, call := range map[string]func(ctx context.Context) error{
+		"stage again":             l.stage,
+		"publish to a second pod": func(ctx context.Context) error { return l.publish(ctx, "pod-2", false) },
+		"expand":                  func(ctx context.Context) error { return l.expand(ctx, "pod-1", largeBytes) },
 	} {
-		if err := once(t, call); status.Code(err) != codes.Unavailable {
-			t.Errorf("%s: want it refused until the file system is checked, got %v", what, err)
+		if err := once(t, call); status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), "Stop the pods") {
+			t.Errorf("%s: want an error that is not final and names the remedy, got %v", what, err)
 		}
 	}
 	untilOK(t, "publish to a reader", 0, func(ctx context.Context) error { return l.publish(ctx, "pod-2", true) })
 	l.read(t, "pod-2")
-	l.growDisk(t)
-	if err := once(t, func(ctx context.Context) error { return l.expand(ctx, "pod-1", largeBytes) }); err == nil {
-		t.Error("want the expansion refused: nothing grows while the file system is read-only")
-	}
 	l.release(t, "pod-1", "pod-2")
 
 	untilOK(t, "stage, with a check", 0, l.stage)

@@ -60,13 +60,18 @@ func (n *node) hangsInUse(t *testing.T, bus string) {
 		n.use(t, c)
 		sums[c] = n.write(t, c)
 	}
-	n.sh(t, "sync; umount "+idle.target()) // to publish it while its backend hangs
+	n.sh(t, "sync")
 	stop := n.keepWriting(t, written)
 	n.sh(t, "until [ -s "+written.target()+"/more ]; do usleep 50000; done")
 	all.hang(t)
 	defer all.resume(t)
 	n.sh(t, `completed() { awk '{print $1, $5}' /sys/block/[vs]d*/stat; }; while a=$(completed); sleep 3; [ "$a" != "$(completed)" ]; do :; done`) // what was answered before
-	must(t, "publish a staged volume, for which no disk is read", n.publish(bounded(t), idle))
+	n.wantAnswer(t, idle, "NodePublishVolume, another pod", "Unavailable", []string{"has completed no request since"}, func(ctx context.Context) error {
+		_, err := n.NodePublishVolume(ctx, &csi.NodePublishVolumeRequest{
+			VolumeId: idle.id, StagingTargetPath: idle.staging(), TargetPath: idle.target() + "-2", VolumeCapability: idle.capability(),
+		})
+		return err
+	})
 	var calls sync.WaitGroup
 	for _, c := range []claim{written, idle} {
 		calls.Go(func() { n.statsOfHung(t, c) })
