@@ -453,10 +453,10 @@ func TestAListingThatIsSlowSendsItsWaitersToReads(t *testing.T) {
 					if err := errors.Join(awaitAll(t.Context(), h, c.project[:waiters], available)...); err != nil {
 						t.Error(err)
 					}
-					if late := time.Since(c.begin) - time.Minute; late > maxInterval+listPatience+2*listReads*read {
+					if late := time.Since(c.begin) - time.Minute; late > maxInterval+min(2*(listing+read), listPatience+2*time.Duration(replacedReads(waiters))*read) {
 						t.Errorf("%d waiters, reads of %v, listings of %v: they ended %v late", waiters, read, listing, late)
 					}
-					if reads := c.kindOf("volume"); waiters > 2 && listing < listReads*max(read, 500*time.Millisecond) && reads > 2*waiters {
+					if reads := c.kindOf("volume"); waiters > 2 && listing+read < max(listPatience, time.Duration(replacedReads(waiters))*read) && reads > 2*waiters {
 						t.Errorf("%d waiters, reads of %v, listings of %v: %d reads", waiters, read, listing, reads)
 					}
 				})
