@@ -24,7 +24,7 @@ const (
 // cost more. A cloud that is slow as a whole must not get more requests: after listPatience one read shows how long a read takes now.
 const (
 	listPatience = 2 * time.Second
-	listReads    = 4
+	listReads    = 16
 )
 
 // The clocks of the cloud's hosts set the times of changes, in whole seconds, and are assumed to differ by maxSkew. If one is slower, the
