@@ -29,6 +29,7 @@ func (r *Resource[T]) Recheck(ctx context.Context, name string, object T, search
 	if !complete || !known || deleting {
 		return r.NamedWith(ctx, name, own.ID)
 	}
+	r.holdOffs.endAccepted(r.Noun + " " + name)
 	r.sort(found)
 	return found, nil
 }

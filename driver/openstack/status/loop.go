@@ -61,7 +61,7 @@ type loop[ID ~string, T any] struct {
 	listingFailed time.Time // when; zero after a success
 	listingSlow   bool      // the one in flight, so its waiters read alone
 	pageBegan     *atomic.Int64
-	readTook      time.Duration // the last read of one object since the listing began; zero without one
+	readTook      time.Duration // the longest read of one object since the listing began; zero without one
 }
 
 func (l *loop[ID, T]) add(w *waiter[ID, T]) {
@@ -100,7 +100,7 @@ func (l *loop[ID, T]) handle(a answer[ID, T]) {
 			l.listingFailed = now
 		}
 	} else {
-		l.readTook = max(now.Sub(a.began), 1)
+		l.readTook = max(l.readTook, now.Sub(a.began), 1)
 	}
 	for id, r := range a.results {
 		if !a.listing {

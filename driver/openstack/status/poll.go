@@ -19,12 +19,12 @@ const (
 	relistAfter      = time.Minute            // after a listing that failed or was slow
 )
 
-// A page of a listing that takes longer than listPatience, and than listReads reads, is slow: then reads of single objects are the faster way. A
-// listing that fails costs its waiters one round, and one that is slow must not cost more. A cloud that is slow as a whole must not get more
-// requests: after listPatience one read shows how long a read takes now.
+// A page of a listing is slow if it takes longer than listPatience, and than so many reads as it replaces (at least listReads, at most those at the
+// same time). Then reads of single objects are the faster way. A listing that fails costs its waiters one round, and one that is slow must not
+// cost more. A cloud that is slow as a whole must not get more requests: after listPatience one read shows how long a read takes now.
 const (
 	listPatience = 2 * time.Second
-	listReads    = 4
+	listReads    = 16
 )
 
 // The clocks of the cloud's hosts set the times of changes, in whole seconds, and are assumed to differ by maxSkew. If one is slower, the
@@ -72,8 +72,11 @@ func (l *loop[ID, T]) listingSlowAt() time.Time {
 	if l.cancelListing == nil || l.listingSlow || l.readTook == 0 && len(l.reading) > 0 {
 		return time.Time{}
 	}
-	return time.Unix(0, l.pageBegan.Load()).Add(max(listPatience, listReads*l.readTook))
+	return time.Unix(0, l.pageBegan.Load()).Add(max(listPatience, time.Duration(replacedReads(len(l.waiters)))*l.readTook))
 }
+
+// replacedReads is how many reads a listing is worth.
+func replacedReads(waiters int) int { return min(max(listReads, waiters), maxParallelReads) }
 
 // judgeListing lets the waiters of a slow listing read alone. The listing goes on.
 func (l *loop[ID, T]) judgeListing(ctx context.Context, now time.Time) {

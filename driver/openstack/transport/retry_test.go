@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -110,4 +111,23 @@ func TestCheck9TooManyRequestsSucceedAfterRetryAfter(t *testing.T) {
 			t.Errorf("%v, %v after %v", status, err, time.Since(begin))
 		}
 	})
+}
+
+// Nobody waits for another attempt: the failure of the first is the answer.
+func TestAFailedReadIsNotRepeatedWhereNobodyWaits(t *testing.T) {
+	t.Parallel()
+	ended, end := context.WithCancel(t.Context())
+	end()
+	for name, ctx := range map[string]context.Context{
+		"the context has ended": ended,
+		"the caller has left":   volume.WithCaller(t.Context(), ended),
+	} {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://cinder/v3/volumes", http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if repeatable(req, &http.Response{StatusCode: http.StatusServiceUnavailable}, nil) {
+			t.Errorf("%s: it is repeated", name)
+		}
+	}
 }
