@@ -27,7 +27,7 @@ func (s *Sim) SetBusy(id string, busy bool) {
 }
 
 // SetMoving says that an administrator moves a volume in use to another backend, or no longer. Cinder then does not show that Nova detaches it
-// (begin_detaching in volume/api.py).
+// (begin_detaching in volume/api.py), nor the end of it.
 func (s *Sim) SetMoving(volume string, moving bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
