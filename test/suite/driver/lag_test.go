@@ -144,10 +144,11 @@ func TestALagOfTheDatabaseIsNoOutcome(t *testing.T) {
 // The first zone is full. Only a message of Cinder says so, and it may show later than the status.
 func TestALateOrHiddenMessageDoesNotMakeAFullZoneFinal(t *testing.T) {
 	for name, spoil := range map[string]func(sim *openstacksim.Sim){
-		"at once":        func(*openstacksim.Sim) {},
-		"late":           func(sim *openstacksim.Sim) { sim.SetMessageLag(400 * time.Millisecond) },
-		"later":          func(sim *openstacksim.Sim) { sim.SetMessageLag(2500 * time.Millisecond) },
-		"with a replica": func(sim *openstacksim.Sim) { sim.SetLag(2500 * time.Millisecond) },
+		"at once":         func(*openstacksim.Sim) {},
+		"in a fast cloud": func(sim *openstacksim.Sim) { sim.SetAllLatency(20 * time.Millisecond) },
+		"late":            func(sim *openstacksim.Sim) { sim.SetMessageLag(400 * time.Millisecond) },
+		"later":           func(sim *openstacksim.Sim) { sim.SetMessageLag(2500 * time.Millisecond) },
+		"with a replica":  func(sim *openstacksim.Sim) { sim.SetLag(2500 * time.Millisecond) },
 		"hidden": func(sim *openstacksim.Sim) {
 			sim.SetFault(openstacksim.Fault{Path: "/volume/v3/*/messages", Status: http.StatusForbidden})
 		},
