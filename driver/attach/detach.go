@@ -200,7 +200,7 @@ func (s *Service) sendDetach(ctx context.Context, lock *inflight.Work, id volume
 
 // awaitDetached waits until Cinder no longer shows the attachment, and returns the volume; the zero Volume if it is gone. Nova sets the volume to
 // detaching before it answers. So a volume that is in use after that was kept by the compute host, unless the server is gone. A volume that an
-// administrator moves to another backend never shows detaching (begin_detaching in cinder/volume/api.py), so it counts as kept only after as long
+// administrator moves to another backend never shows detaching (begin_detaching in cinder/volume/api.py). So it counts as kept only after as long
 // as Nova may need. A multiattach volume is in use either way.
 func (s *Service) awaitDetached(ctx context.Context, id volume.ID, server volume.ServerID) (v volume.Volume, detached bool, err error) {
 	written, began, begun := volume.JustWritten(), time.Now(), false

@@ -200,6 +200,25 @@ func TestHiddenAttachmentsCostNoReadOfTheServer(t *testing.T) {
 	})
 }
 
+// A volume that is in use at another server does not change its status when it is attached here.
+func TestAWaitSeesAnAttachmentWithoutAChangeOfTheStatus(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		at := func(servers ...volume.ServerID) volume.Volume {
+			v := volume.Volume{ID: cloudtest.VolumeID(1), Status: volume.InUse, Multiattach: true}
+			for _, s := range servers {
+				v.Attachments = append(v.Attachments, volume.Attachment{Server: s})
+			}
+			return v
+		}
+		c := cloudtest.New(t, at(cloudtest.ServerB))
+		before, _ := c.Volume(t.Context(), cloudtest.VolumeID(1))
+		time.AfterFunc(time.Second, func() { c.Put(at(cloudtest.ServerA, cloudtest.ServerB)) })
+		if v, err := newService(c).awaitChange(cloudtest.Within(t, 60), shown(before, cloudtest.ServerA), "change"); err != nil || !v.AttachedTo(cloudtest.ServerA) {
+			t.Error(v, err)
+		}
+	})
+}
+
 // Once an attach is complete, nothing of it is on its way, and the next detach does not wait.
 func TestADetachDoesNotWaitForAnAttachThatIsComplete(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -154,7 +154,7 @@ func (r *Resource[T]) HeldOff(name string) error { return r.holdOffs.check(r.Nou
 
 // Send sends the create of a name. The create outlives its caller: a sidecar that dies in the middle must not make a lost answer. Unlock
 // unlocks the name; Send calls it when the cloud has answered. A lost answer begins a hold-off. Then the error is retryable and wraps that of
-// send. Success begins a short one, until a list of the name shows the object: if this call ends before that, the next must not create another.
+// send. Success begins a short one, until a list of the name shows the object. If this call ends before that, the next must not create another.
 func Send[T, V any](ctx context.Context, r *Resource[T], name string, unlock func(), send func(context.Context) (V, error)) (V, error) {
 	request := inflight.Request{Verb: "create", Object: r.Noun + " " + name, Service: "Cinder", Log: r.Log, Release: unlock}
 	return inflight.Complete(ctx, r.Requests, request, func(ctx context.Context) (V, error) {

@@ -2,6 +2,7 @@ package provision
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -236,3 +237,31 @@ func (c *slowQuotas) Quotas(ctx context.Context) (map[string]volume.Quota, error
 }
 func (*slowQuotas) Types(context.Context) ([]volume.Type, error)     { return nil, nil }
 func (*slowQuotas) DefaultType(context.Context) (volume.Type, error) { return volume.Type{}, nil }
+
+// A quota that is as old as the cache allows is read again.
+func TestAQuotaIsReadAgainAtTheAgeOfTheCache(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		quotas, reads := &slowQuotas{}, 0
+		cache := newQuotaCache(func(map[string]volume.Quota) { reads++ })
+		for range 2 {
+			if _, err := cache.read(t.Context(), quotas); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(quotaCacheAge)
+		}
+		if reads != 2 {
+			t.Errorf("read %d times", reads)
+		}
+	})
+}
+
+func TestASizeOfATypeIsReadUpToTheLargestNumberOfBytes(t *testing.T) {
+	most := int64(Unlimited >> 30)
+	for text, want := range map[string]volume.Size{
+		"1": volume.GiB(1), fmt.Sprint(most): volume.Size(most) << 30, fmt.Sprint(most + 1): 0, "0": 0, "-1": 0, "many": 0,
+	} {
+		if got := parseGiB(text); got != want {
+			t.Errorf("%s: %d", text, got)
+		}
+	}
+}

@@ -42,7 +42,7 @@ func (s *Service) isInCeph(ctx context.Context, b volume.Snapshot) (bool, error)
 	}
 	is, known := all.inCeph(b)
 	if !known {
-		return false, volume.Errorf(volume.Busy, "Cinder does not show the full backup that the incremental backup %s rests on, so the driver cannot find out whether it is in Ceph; a retry looks again", b.ID).Op("snapshot")
+		return false, volume.Errorf(volume.Busy, "Cinder does not show the full backup that incremental backup %s rests on. Only that says whether it is in Ceph; a retry looks again", b.ID).Op("snapshot")
 	}
 	return is, nil
 }

@@ -74,13 +74,12 @@ func (k kind) findOrCreate(ctx context.Context, name string, create func() (volu
 	return found, created, err
 }
 
-// awaitCreated waits until Cinder has created an object, or could not. Only then it reads the objects of that name, since another replica
+// awaitCreated waits until Cinder has created an object, or could not. NamedWith finds out whether one that no read shows is gone. Only then it reads the objects of that name, since another replica
 // may have created one too (idempotent/duplicate.go).
 func (k kind) awaitCreated(ctx context.Context, id volume.SnapshotID, name string) ([]volume.Snapshot, error) {
-	written := volume.JustWritten()
 	_, err := k.await(ctx, id, "become available", func(p volume.Snapshot, ok bool) (bool, error) {
 		step := p.Status.SnapshotMeaning().Create
-		return !ok && written.Shows() || p.Ready() || step == volume.Refuse || step == volume.BeingDeleted, nil
+		return !ok || p.Ready() || step == volume.Refuse || step == volume.BeingDeleted, nil
 	})
 	if err != nil {
 		return nil, volume.AfterWrite(err)

@@ -211,8 +211,8 @@ func IgnoreNotFound(err error) error {
 	return err
 }
 
-// ListChanged makes a 404 for a page after a marker Busy: somebody has deleted the object of the marker while the driver read the list, as a retention
-// job does. It says nothing about an object that the caller asked for. It leaves other errors as they are.
+// ListChanged makes a 404 for a page after a marker Busy. Somebody, such as a retention job, has deleted the object of the marker while the driver
+// read the list. It says nothing about an object that the caller asked for. It leaves other errors as they are.
 func ListChanged(err error, marker string) error {
 	if marker == "" || !Is(err, NotFound) {
 		return err

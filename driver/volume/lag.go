@@ -2,8 +2,8 @@ package volume
 
 import "time"
 
-// Lag is how long after its answer to a write the cloud may still show what was there before: another database server of Galera without
-// wsrep_sync_wait, or a replica. It is a bound of this driver, not of OpenStack.
+// Lag is how long after its answer to a write the cloud may still show what was there before. Another database server of Galera does that without
+// wsrep_sync_wait, and so does a replica. Lag is a bound of this driver, not of OpenStack.
 const Lag = 3 * time.Second
 
 // Written is when the cloud answered a write.

@@ -120,6 +120,9 @@ func (s *Sim) release(a *attachment) {
 			break
 		}
 	}
+	if s.backend.moving[v.id] && len(v.attachments) == 0 {
+		return // Cinder hides that the volume is available (volume_detached in db/sqlalchemy/api.py)
+	}
 	v.updateStatus()
 }
 

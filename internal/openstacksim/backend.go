@@ -27,7 +27,7 @@ func (s *Sim) SetBusy(id string, busy bool) {
 }
 
 // SetMoving says that an administrator moves a volume in use to another backend, or no longer. Cinder then does not show that Nova detaches it
-// (begin_detaching in volume/api.py).
+// (begin_detaching in volume/api.py), nor the end of it.
 func (s *Sim) SetMoving(volume string, moving bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -47,8 +47,8 @@ func (s *Sim) keeps(p *snapshot) bool {
 	return false
 }
 
-// FailLiveMigration leaves of each disk of a server what a live migration does that failed: a second attachment, which is reserved for the
-// other host (_pre_live_migration and _rollback_live_migration in nova/compute/manager.py; the rollback may not reach Cinder).
+// FailLiveMigration leaves for each disk of a server what a failed live migration may leave: a second attachment for the other host
+// (_rollback_live_migration in nova/compute/manager.py).
 func (s *Sim) FailLiveMigration(server string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -272,8 +272,8 @@ func (s *Sim) makeBackup(c *call, b *backup, v *volume, p *snapshot) {
 	})
 }
 
-// objectsOf is how many objects of 50 MiB the file store of the bed keeps for a backup: all of the volume, or each extent that has changed since the
-// base (_backup_chunk and _finalize_backup in backup/chunkeddriver.py). That is none for a volume that nobody wrote to.
+// objectsOf is how many objects of 50 MiB the file store of the bed keeps for a backup. A full one has the whole volume. An incremental one has each
+// extent that has changed since its base (_backup_chunk and _finalize_backup in backup/chunkeddriver.py). That is none for a volume that nobody wrote to.
 func (s *Sim) objectsOf(b *backup) (n int) {
 	base := s.backups[b.base]
 	if base == nil {

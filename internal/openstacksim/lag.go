@@ -22,8 +22,7 @@ type past struct {
 	until time.Time
 }
 
-// SetLag makes every read of Cinder and Nova show what was there so long before, as from a database server that lags: one of Galera without
-// wsrep_sync_wait, or a replica. Writes see the truth.
+// SetLag makes every read of Cinder and Nova show what was there so long before, as a database server that lags does. Writes see the truth.
 func (s *Sim) SetLag(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -79,6 +79,21 @@ func attachmentRecordCases() []Case {
 		about("records with a limit that is no number", listAttachmentRecords, http.StatusBadRequest, Member, func(*testing.T, *Bed) ([]string, string) { return nil, "limit=many" }),
 		about("records before there were any", at(listAttachmentRecords, beforeAttachmentRecords), http.StatusNotFound, Member, none),
 
+		// A live migration reserves the volume a second time for its server. If the migration fails, that may stay.
+		{Name: "show a volume that a second reservation of its server keeps", Call: getVolume, Status: http.StatusOK, As: Member, Run: func(t *testing.T, b *Bed) Answer {
+			server := b.server(t, "node-az1")
+			id := b.attached(t, server)
+			body := object{"attachment": object{"volume_uuid": id, "instance_uuid": server}}
+			record := b.do(t, Request{Call: createAttachmentRecord, As: Member, Body: body}).want(t, http.StatusOK).Text("attachment", "id")
+			t.Cleanup(func() {
+				b.do(t, Request{Call: deleteAttachmentRecord, As: Member, IDs: []string{record}}).want(t, http.StatusOK, http.StatusNotFound)
+				b.awaitVolume(t, id, "available")
+			})
+			b.do(t, Request{Call: detach, As: Member, IDs: []string{server, id}}).want(t, http.StatusAccepted)
+			b.awaitVolume(t, id, "reserved")
+			return b.do(t, Request{Call: getVolume, As: Member, IDs: []string{id}})
+		}},
+
 		about("show a reserved record", getAttachmentRecord, http.StatusOK, Member, the(reserved)),
 		about("show the record of a server that does not exist", getAttachmentRecord, http.StatusOK, Member, the(ofNobody)),
 		about("show an unknown record", getAttachmentRecord, http.StatusNotFound, Member, fixed(nothing)),

@@ -1,6 +1,7 @@
 package cloudparity
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"testing"
@@ -335,6 +336,17 @@ func backupReadCases() []Case {
 		b.withoutBackups(t)
 		return id
 	}, "available")
+	k.all = append(k.all, Case{Name: "show an incremental backup of a volume that did not change", Call: getBackup, Status: http.StatusOK, As: Member, Run: func(t *testing.T, b *Bed) Answer {
+		volume := b.volume(t, nil)
+		b.backup(t, volume)
+		id := b.beginBackup(t, volume, true)
+		b.awaitBackup(t, id, "available")
+		a := b.do(t, Request{Call: getBackup, As: Member, IDs: []string{id}})
+		if n := a.At("backup", "object_count"); fmt.Sprint(n) != "0" { // the recording has the type of a number alone
+			t.Errorf("it has %v objects", n)
+		}
+		return a
+	}})
 	k.all = append(k.all, Case{Name: "show a snapshot by a backup's id", Call: getSnapshot, Status: http.StatusNotFound, As: Member, Run: func(t *testing.T, b *Bed) Answer {
 		return b.do(t, Request{Call: getSnapshot, As: Member, IDs: []string{b.plainBackup()}})
 	}})

@@ -59,6 +59,7 @@ var onTheWay = map[string][]string{
 	"error_extending": {"available", "extending"},
 	"error_deleting":  {"available", "deleting"},
 	"error_restoring": {"creating", "restoring-backup"},
+	"reserved":        {"in-use", "detaching"},
 	"gone":            {"available", "error", "error_extending", "error_restoring", "deleting"},
 }
 

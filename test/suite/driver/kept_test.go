@@ -88,7 +88,7 @@ func TestADetachNamesAReservationThatCinderHides(t *testing.T) {
 		if err := unpublish(t, d, id, az1); err != nil {
 			t.Fatal(err)
 		}
-		// One that is on its way elsewhere holds nothing up for good.
+		// One that is on its way elsewhere ends the call in time.
 		sim.SetLatency(openstacksim.Attach, 30*time.Second)
 		go func() { _ = publish(t, d, id, az2) }()
 		time.Sleep(10 * time.Second)

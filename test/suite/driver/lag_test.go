@@ -144,10 +144,11 @@ func TestALagOfTheDatabaseIsNoOutcome(t *testing.T) {
 // The first zone is full. Only a message of Cinder says so, and it may show later than the status.
 func TestALateOrHiddenMessageDoesNotMakeAFullZoneFinal(t *testing.T) {
 	for name, spoil := range map[string]func(sim *openstacksim.Sim){
-		"at once":        func(*openstacksim.Sim) {},
-		"late":           func(sim *openstacksim.Sim) { sim.SetMessageLag(400 * time.Millisecond) },
-		"later":          func(sim *openstacksim.Sim) { sim.SetMessageLag(2500 * time.Millisecond) },
-		"with a replica": func(sim *openstacksim.Sim) { sim.SetLag(2500 * time.Millisecond) },
+		"at once":         func(*openstacksim.Sim) {},
+		"in a fast cloud": func(sim *openstacksim.Sim) { sim.SetAllLatency(20 * time.Millisecond) },
+		"late":            func(sim *openstacksim.Sim) { sim.SetMessageLag(400 * time.Millisecond) },
+		"later":           func(sim *openstacksim.Sim) { sim.SetMessageLag(2500 * time.Millisecond) },
+		"with a replica":  func(sim *openstacksim.Sim) { sim.SetLag(2500 * time.Millisecond) },
 		"hidden": func(sim *openstacksim.Sim) {
 			sim.SetFault(openstacksim.Fault{Path: "/volume/v3/*/messages", Status: http.StatusForbidden})
 		},
@@ -163,6 +164,48 @@ func TestALateOrHiddenMessageDoesNotMakeAFullZoneFinal(t *testing.T) {
 					t.Error(err)
 				} else if zone := v.GetVolume().GetAccessibleTopology()[0].GetSegments()[zoneKey]; zone != "az2" {
 					t.Errorf("in zone %s", zone)
+				}
+			})
+		})
+	}
+}
+
+// The first call ends before any read shows its object. The next call must not create another.
+func TestACallThatEndsBeforeItsObjectShowsMakesNoSecondOne(t *testing.T) {
+	for _, op := range laggingOperations {
+		if !slices.Contains([]string{"create", "clone", "snapshot", "restore a backup"}, op.name) {
+			continue
+		}
+		t.Run(op.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				sim := simulated()
+				sim.SetLatency(openstacksim.Answer, 20*time.Millisecond)
+				d := startWith(t, sim)
+				id, other := made(t, d), ""
+				if op.prepare != nil {
+					other = op.prepare(t, d, id)
+				}
+				time.Sleep(time.Minute)
+				sim.SetLag(2500 * time.Millisecond)
+				sim.ResetRequests()
+				ctx, leave := context.WithTimeout(t.Context(), 300*time.Millisecond)
+				defer leave()
+				if err := op.call(ctx, t, d, id, other); !slices.Contains(retryable, status.Code(err)) {
+					t.Error(err)
+				}
+				if _, _, err := repeated(func() error { return op.call(asSidecar(t), t, d, id, other) }); err != nil {
+					t.Error(err)
+				}
+				for _, noun := range []string{"volumes", "snapshots"} {
+					n := 0
+					for _, r := range sim.Requests() {
+						if r.Method == http.MethodPost && path.Base(r.Path) == noun {
+							n++
+						}
+					}
+					if n > 1 {
+						t.Errorf("%d requests for new %s", n, noun)
+					}
 				}
 			})
 		})

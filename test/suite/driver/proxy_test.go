@@ -92,7 +92,7 @@ func TestTheAnswerOfAProxyEndsNoRPC(t *testing.T) {
 // A 404 before Nova looks like a deleted server. Cinder of before May 2023, as of Victoria, deletes the attachment of a disk in use.
 func TestTheAnswerOfAProxyIsNotTheEndOfAServer(t *testing.T) {
 	for name, minor := range map[string]string{"Victoria": "3.62", "Zed": ""} {
-		// The proxy may lose its route for good, or only for requests that name a server.
+		// The proxy may lose its route for everything, or only for requests that name a server.
 		for _, path := range []string{"/compute/**", "/compute/v2.1/servers/**"} {
 			t.Run(name+path, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
@@ -121,7 +121,7 @@ func TestTheAnswerOfAProxyIsNotTheEndOfAServer(t *testing.T) {
 	}
 }
 
-// Even if the answer looks like one of Nova: the driver deletes the attachment to a server that is gone only if Nova answers something else too.
+// The answer may even look like one of Nova. The driver deletes an attachment only if Nova answers something else than 404 too.
 func TestOnlyANovaThatAnswersEndsAnAttachment(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sim := openstacksim.New(openstacksim.Default())

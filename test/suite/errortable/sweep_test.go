@@ -32,6 +32,8 @@ type failure struct {
 	login bool   // the driver cannot log in again either
 	leave bool   // the caller cancels
 	twin  bool   // the same call is in progress already
+
+	lag time.Duration // reads show what was there before
 }
 
 // The failures of each request: every status that Cinder, Nova and a proxy in front of them answer, and no answer.
@@ -196,6 +198,9 @@ func TestEveryFailureIsAnsweredByTheTableAndLeavesNothing(t *testing.T) {
 func (s scenario) sweep(t *testing.T, table table, reached *reached, i int) {
 	steps := s.steps(t)
 	s.play(t, table, reached, failure{name: "no failure"}, step{})
+	for _, lag := range []time.Duration{400 * time.Millisecond, 2 * time.Second} {
+		s.play(t, table, reached, failure{name: "a lag of " + lag.String(), lag: lag}, step{})
+	}
 	for n, at := range steps {
 		for _, m := range failuresAt(i, n) {
 			if m.applies(at) {
@@ -218,7 +223,12 @@ func (s scenario) play(t *testing.T, table table, reached *reached, m failure, a
 			if at.method != "" {
 				m.inject(w, at)
 			}
+			w.sim.SetLag(m.lag)
 			logged, err := s.answer(w, m)
+			w.sim.SetLag(0)
+			if m.lag > 0 && err != nil && s.succeeds(t) {
+				t.Errorf("it succeeds without the lag: %v", err)
+			}
 			if logged.Kind != "" {
 				reached.judge(t, table, logged, s.rpc+"/"+s.name+": "+what)
 			}
@@ -231,6 +241,14 @@ func (s scenario) play(t *testing.T, table table, reached *reached, m failure, a
 			w.cleared()
 		})
 	})
+}
+
+// succeeds reports whether the scenario succeeds without a failure.
+func (s scenario) succeeds(t *testing.T) (ok bool) {
+	w := newWorld(t)
+	s.begin(w)
+	_, err := s.answer(w, failure{})
+	return err == nil
 }
 
 // others is how many objects of the kind that the scenario creates were prepared.

@@ -153,3 +153,25 @@ func gone(t *testing.T, user admin, path string) {
 		t.Errorf("%s: %s, want 404", path, response.Status)
 	}
 }
+
+// Ten days of a schedule for a volume that nobody writes to. In a chunked store the incremental backups have no objects, which is no sign of Ceph.
+func TestTenIncrementalBackupsOfAnUnchangedVolume(t *testing.T) {
+	if backendOf(t, bed(t)) == "ceph" {
+		t.Skip("Ceph keeps one backup of a snapshot for each volume")
+	}
+	d, user := startDriver(t, bed(t)), newCaller(t, bed(t), "lab-demo")
+	v := newVolume(t, d, "xfs", d.near(t))
+	for day := range 10 {
+		id, _ := newBackup(t, d, v.GetVolumeId(), "true")
+		var cinder struct {
+			Backup struct {
+				Objects     int  `json:"object_count"`
+				Incremental bool `json:"is_incremental"`
+			}
+		}
+		user.call(t, http.MethodGet, "/backups/"+id, nil, &cinder)
+		if b := cinder.Backup; b.Incremental != (day > 0) || (b.Objects == 0) != (day > 0) {
+			t.Errorf("day %d: %+v", day, b)
+		}
+	}
+}

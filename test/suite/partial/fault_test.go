@@ -128,7 +128,7 @@ func (b *breaker) counts() (all, hits int, seen map[kind]int) {
 
 // note counts a request and returns its fault, if it has one.
 func (b *breaker) note(r *http.Request, body []byte) (kind, *fault) {
-	if strings.HasPrefix(r.URL.Path, "/identity") || strings.HasPrefix(r.URL.Path, "/metadata") {
+	if strings.HasPrefix(r.URL.Path, "/identity") || strings.HasPrefix(r.URL.Path, "/metadata") || r.URL.Path == "/compute/v2.1/" { // package cloud sends those
 		return kind{}, nil
 	}
 	k, known := kindOf(r, body)
