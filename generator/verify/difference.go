@@ -16,8 +16,8 @@ import (
 // mostDifferences is how many differences the findings name.
 const mostDifferences = 20
 
-// besideValues compares the objects of a Kustomize bundle with what the chart makes of the values beside them: patches that do too little, or too much,
-// show here. A bundle of another version has the values of another chart.
+// besideValues compares the objects of a Kustomize bundle with what the chart makes of the values beside them. So patches that do too little,
+// or too much, show. A bundle of another version has the values of another chart.
 func besideValues(objects []Object, tree map[string][]byte, target v1alpha1.Target) []Finding {
 	loaded, err := loadChart()
 	planes, planesErr := planesOf(target)
