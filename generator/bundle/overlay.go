@@ -36,10 +36,13 @@ func (p *plane) kustomize(t Tree, chart Chart, o Options) error {
 	}
 	values := p.values()
 	want, err := p.rendering(chart, plain(values).(map[string]any), true)
+	if err == nil {
+		want, err = p.withNamespaces(want)
+	}
 	if err != nil {
 		return err
 	}
-	base, err := p.base().rendering(chart, p.baseValues(), true)
+	base, err := p.rendering(chart, p.baseValues(), true)
 	if err != nil {
 		return err
 	}

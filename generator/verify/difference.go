@@ -39,8 +39,7 @@ func besideValues(objects []Object, tree map[string][]byte, target v1alpha1.Targ
 			findings = append(findings, Finding{Object: p.name, Problem: err.Error()})
 			continue
 		}
-		built := slices.DeleteFunc(slices.Clone(ofPlane(objects, p.name)), func(o Object) bool { return o.Kind() == "Namespace" }) // they are no part of the chart
-		for i, difference := range Differences(built, want, "the bundle", "its values.yaml") {
+		for i, difference := range Differences(ofPlane(objects, p.name), want, "the bundle", "its values.yaml") {
 			if i == mostDifferences {
 				break
 			}
