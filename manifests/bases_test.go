@@ -33,7 +33,7 @@ const readme = `# The base of %[1]s
   and apply that with ` + "`kubectl apply -k`" + `:
   ` + "`{resources: [PATH/manifests/%[1]s], images: [{name: registry.invalid/cinder-csi/cinder-csi-driver, newName: YOUR-REGISTRY/cinder-csi-driver}]}`" + `.
 - The same place is for your patches (` + "`patches:`" + `) and objects, above all StorageClasses: the base has none.
-- Before you apply it, create the Secret ` + "`cinder-csi-credentials`" + ` with the key ` + "`clouds.yaml`" + ` in the namespace of the controller.
+- First apply ` + "`namespace.yaml`" + `, which the kustomization does not have. Then create the Secret ` + "`cinder-csi-credentials`" + ` with the key ` + "`clouds.yaml`" + ` in the namespace of the controller.
 - The snapshot CRDs and snapshot-controller must be in the cluster.
 - ` + "`cinder-csi-generator generate`" + ` writes such an overlay for your cloud, with its classes and zones.
 `
@@ -104,7 +104,7 @@ func TestEachBaseBuildsAndIsCorrect(t *testing.T) {
 			t.Fatal(err)
 		}
 		// What a person brings along; the README of a bundle names these.
-		stated := "`cinder-csi-credentials` `service-network-admin-kubeconfig` `clusters-example` `openshift-cloud-credential-operator`"
+		stated := "`cinder-csi` `cinder-csi-node` `cinder-csi-credentials` `service-network-admin-kubeconfig` `clusters-example`"
 		for _, f := range verify.Check(objects, stated) {
 			t.Errorf("%s: %s", dir, f)
 		}

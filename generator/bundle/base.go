@@ -12,27 +12,16 @@ import (
 // noRegistry is the registry of the driver image in a base. Nobody can have a registry of that name (RFC 2606): people name their own.
 const noRegistry = "registry.invalid"
 
-// base is the plane as its target has it by default, with the namespaces and the driver name of this plan.
-func (p *plane) base() *plane {
-	b := *p
-	b.r.PlatformMonitoring.Value = false
-	return &b
-}
-
 // baseValues are the values of the base.
 func (p *plane) baseValues() map[string]any {
 	r := p.r
 	image := map[string]any{"driver": map[string]any{"registry": noRegistry}}
-	values := map[string]any{
+	return map[string]any{
 		"target": p.target(), "plane": p.name,
 		"namespaces": map[string]any{"controller": r.ControllerNamespace.Value, "node": r.NodeNamespace.Value},
 		"driver":     map[string]any{"name": r.Driver.Value},
 		"images":     map[string]any{"controller": image, "node": image},
 	}
-	if p.target() == string(v1alpha1.Standalone) { // there the Cloud Credential Operator makes the Secret
-		values["credentials"] = map[string]any{"request": true}
-	}
-	return values
 }
 
 // Bases are the bases of all targets, with the default names: what manifests/ has, by its path there.
@@ -44,11 +33,19 @@ func Bases(chart Chart) (Tree, error) {
 			return nil, err
 		}
 		for _, p := range planes {
-			objects, err := p.base().rendering(chart, p.baseValues(), true)
+			objects, err := p.rendering(chart, p.baseValues(), true)
+			if err == nil {
+				err = p.writeBase(t, p.basePath(), objects, func(*rendered) bool { return true })
+			}
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", p.basePath(), err)
 			}
-			if err := p.writeBase(t, p.basePath(), objects, func(*rendered) bool { return true }); err != nil {
+			namespaces, err := p.withNamespaces(rendering{})
+			if err != nil {
+				return nil, err
+			}
+			// Beside the kustomization, as in a bundle: people need them first, for the Secret with the credentials.
+			if err := p.writeFile(t, path.Join(p.basePath(), namespaceFile), namespaces[namespaceFile]); err != nil {
 				return nil, err
 			}
 		}
@@ -73,15 +70,23 @@ func (p *plane) writeBase(t Tree, dir string, base rendering, keep func(*rendere
 		if len(kept) == 0 {
 			continue
 		}
-		text, err := textOf(kept)
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+		if err := p.writeFile(t, path.Join(dir, name), kept); err != nil {
+			return err
 		}
-		t[path.Join(dir, name)] = slices.Concat([]byte(baseNotice+p.simulated()), text)
 		resources = append(resources, fixed(name))
 	}
 	text, err := writer{compare: byOrder(keyOrder)}.document(kustomization(object{"resources": resources}))
 	t[path.Join(dir, kustomizationFile)] = slices.Concat([]byte(baseNotice+p.simulated()), text)
+	return err
+}
+
+// writeFile writes objects of a base.
+func (p *plane) writeFile(t Tree, name string, objects []*rendered) error {
+	if len(objects) == 0 {
+		return nil
+	}
+	text, err := textOf(objects)
+	t[name] = slices.Concat([]byte(baseNotice+p.simulated()), text)
 	return err
 }
 

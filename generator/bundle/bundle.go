@@ -3,8 +3,8 @@
 // Rendering is a pure function: the same decisions give the same bytes. It decides nothing itself, and holds no secret. The tree
 // lacks plan.yaml, which lists the other files and is therefore written after them.
 //
-// The chart is the only form of the objects that people write. A Kustomize bundle is an overlay: the chart rendered with the defaults of the target,
-// and what turns that into the chart rendered with the values of the plan.
+// The chart is the only form of the objects that people write. A Kustomize bundle is an overlay. Its base is the chart rendered with
+// the defaults of the target, and its patches turn that into the chart rendered with the values of the plan.
 package bundle
 
 import (

@@ -71,7 +71,7 @@ func TestFilesAreWhereTheContractPutsThem(t *testing.T) {
 		}
 	}
 	controller := "base/controller.yaml base/controllerconfig.yaml base/kustomization.yaml"
-	node := "base/csidriver.yaml base/kustomization.yaml base/namespace.yaml base/node.yaml base/nodeconfig.yaml base/rbac.yaml base/snapshotclasses.yaml kustomization.yaml storageclasses.yaml values.yaml"
+	node := "base/csidriver.yaml base/kustomization.yaml base/node.yaml base/nodeconfig.yaml base/rbac.yaml base/snapshotclasses.yaml kustomization.yaml namespace.yaml storageclasses.yaml values.yaml"
 	patches := "kustomization.yaml patches/configmap-cinder-csi-controller-config.yaml patches/configmap-cinder-csi-controller-settings.yaml patches/deployment-cinder-csi-controller.yaml values.yaml"
 	below := func(dir, files string) []string {
 		all := strings.Fields(files)
@@ -82,7 +82,7 @@ func TestFilesAreWhereTheContractPutsThem(t *testing.T) {
 	}
 	for target, want := range map[v1alpha1.Target][]string{
 		v1alpha1.Vanilla:            below("", controller+" "+node+" "+patches),
-		v1alpha1.Standalone:         below("", controller+" "+node+" "+patches+" base/openshift.yaml"),
+		v1alpha1.Standalone:         below("", controller+" "+node+" "+patches+" credentialsrequest.yaml"),
 		v1alpha1.HostedControlPlane: slices.Concat(below("guest", node), below("management", controller+" "+patches)),
 	} {
 		got := slices.Sorted(maps.Keys(render(t, result(t, target, v1alpha1.Kustomize, v1alpha1.Spec{}))))
@@ -113,7 +113,7 @@ func TestABundleOfASimulatedCloudSaysSo(t *testing.T) {
 		real := render(t, r)
 		r.Simulated = true
 		simulated := render(t, r)
-		for _, file := range []string{"README.md", map[v1alpha1.Format]string{v1alpha1.Kustomize: "base/namespace.yaml", v1alpha1.Helm: "namespace.yaml"}[format], map[v1alpha1.Format]string{v1alpha1.Kustomize: "kustomization.yaml", v1alpha1.Helm: "values.yaml"}[format]} {
+		for _, file := range []string{"README.md", map[v1alpha1.Format]string{v1alpha1.Kustomize: "namespace.yaml", v1alpha1.Helm: "namespace.yaml"}[format], map[v1alpha1.Format]string{v1alpha1.Kustomize: "kustomization.yaml", v1alpha1.Helm: "values.yaml"}[format]} {
 			if !bytes.Contains(simulated[file], []byte("simulated cloud")) {
 				t.Errorf("%s: %s does not say that it is of a simulated cloud", format, file)
 			}
@@ -285,7 +285,7 @@ func TestOpenShiftsNamespacesTakePodsOnEveryNodeAndOnManagementCPUs(t *testing.T
 func TestNamespacesOfTheClusterAreNotLabelled(t *testing.T) {
 	r := result(t, v1alpha1.Vanilla, v1alpha1.Kustomize, v1alpha1.Spec{Namespaces: v1alpha1.Namespaces{Controller: "kube-system", Node: "cinder-csi-node"}})
 	tree := render(t, r)
-	if got := string(tree["base/namespace.yaml"]); strings.Contains(got, "kube-system") || !strings.Contains(got, "name: cinder-csi-node") {
+	if got := string(tree["namespace.yaml"]); strings.Contains(got, "kube-system") || !strings.Contains(got, "name: cinder-csi-node") {
 		t.Errorf("want the one namespace that is ours:\n%s", got)
 	}
 	if !strings.Contains(string(tree["README.md"]), "- Namespace `kube-system`") {

@@ -49,7 +49,6 @@ func (v *overlay) causes(chart Chart, values object) (func(*rendered) func(opera
 		}
 	}
 	c := &causes{v: v, chart: chart, of: map[*rendered]map[string][]string{}}
-	c.namespaces()
 	plain := plain(values).(map[string]any)
 	for _, id := range slices.Sorted(maps.Keys(decisions)) {
 		without := plain
@@ -132,26 +131,6 @@ func (c *causes) credit(o *rendered, of operation, ids ...string) {
 		c.of[o] = map[string][]string{}
 	}
 	c.of[o][of.at.String()] = append(c.of[o][of.at.String()], ids...)
-}
-
-// namespaces credits the decisions that the Namespace objects name themselves: they are no part of the chart.
-func (c *causes) namespaces() {
-	of := map[string][]string{}
-	for _, n := range c.v.p.namespaces() {
-		key := (&rendered{fields: plain(n).(map[string]any)}).key()
-		walk(n, nil, func(at []string, l leaf) {
-			for _, r := range l.refs {
-				of[key+" "+field.Path(at).String()] = append(of[key+" "+field.Path(at).String()], r.Decision)
-			}
-		})
-	}
-	for o, operations := range c.v.patches {
-		for _, operation := range operations {
-			if ids := of[o.key()+" "+operation.at.String()]; o.file == namespaceFile && len(ids) > 0 {
-				c.credit(o, operation, ids...)
-			}
-		}
-	}
 }
 
 // patched are the templates that have an object with a patch.

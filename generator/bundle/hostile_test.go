@@ -13,7 +13,7 @@ import (
 // readAsOther are texts that YAML reads as something else where a template does not quote them.
 var readAsOther = []string{"1e3", "null", `a: b #x "q' {{ 1 }}`, "a\nb: c"}
 
-// Both formats come from the templates, so nothing else shows a template that does not quote: every text of the values that the chart takes arrives as that text.
+// Both formats come from the templates, so nothing else shows a template that does not quote. Every text that the chart takes arrives as that text.
 func TestEveryTextOfTheValuesArrivesAsThatText(t *testing.T) {
 	limit := 20
 	spec := v1alpha1.Spec{

@@ -17,12 +17,13 @@ import (
 // Origin says where one emitted value comes from: decisions, a template of the chart, or both.
 type Origin struct {
 	Refs  []Ref
-	There []Ref  // further decisions without which the field, or the whole object, would not be there
+	Gone  []Ref  // decisions with which the object would not have the field
+	There []Ref  // decisions with which the object would not be there
 	File  string // of the chart's templates; empty for what the generator writes itself
 }
 
-// Index knows which decisions the places of a bundle come from. It asks the chart: a place comes from a value of the chart, and so from the
-// decisions of that value, if the chart renders another thing there with another value. It renders when it is asked.
+// Index knows which decisions the places of a bundle come from. It asks the chart: with another value of a decision it renders another thing at the
+// places that come from it. It renders when it is asked.
 type Index struct {
 	chart  Chart
 	planes map[string]*planeIndex // by name
@@ -44,7 +45,7 @@ type placeIn struct {
 	path  field.Path
 	value any
 	refs  []Ref
-	gone  []Ref // decisions without which the object would not have the field
+	gone  []Ref // decisions with which the object would not have the field
 }
 
 // Place is one value that a decision governs.
@@ -123,9 +124,7 @@ func (x *Index) Origin(plane, kind, name string, at field.Path) (Origin, bool) {
 			p.refs = append(p.refs, refs...)
 		})
 	}
-	refs := distinct(place.refs)
-	there := slices.DeleteFunc(distinct(slices.Concat(place.gone, i.there[key])), func(r Ref) bool { return slices.Contains(refs, r) })
-	return Origin{refs, there, file}, true
+	return Origin{distinct(place.refs), distinct(place.gone), distinct(i.there[key]), file}, true
 }
 
 // Of are the values that come from a decision, in the order of plane, object and field.
@@ -152,7 +151,7 @@ func (x *Index) Of(decision string) []Place {
 	return slices.CompactFunc(all, func(a, b Place) bool { return a.String() == b.String() && a.Ref == b.Ref })
 }
 
-// vary renders a template, or all, once for each other value of each wanted value of the chart, and yields the places that are then others or gone.
+// vary renders a template, or all, with other values: one wanted value of the chart at a time. It yields the places that are then others or gone.
 func (i *planeIndex) vary(chart Chart, only string, wanted func(leaf) bool, yield func(key string, p *placeIn, gone bool, refs []Ref)) {
 	values := i.p.values()
 	walk(values, nil, func(at []string, l leaf) {
@@ -171,7 +170,7 @@ func (i *planeIndex) vary(chart Chart, only string, wanted func(leaf) bool, yiel
 		for _, others := range alternatives(at, l.value) {
 			for file, text := range i.first(chart, values, at, others, templates) {
 				if text != i.files[file] {
-					i.compare(file, text, l.refs, yield)
+					i.compare(file, text, l.refs, at[0] != "target", yield)
 				}
 			}
 		}
@@ -192,14 +191,15 @@ func (i *planeIndex) first(chart Chart, values object, at []string, others []any
 	return nil
 }
 
-// compare yields the places of a template that another rendering of it has otherwise, or does not have.
-func (i *planeIndex) compare(file, text string, refs []Ref, yield func(key string, p *placeIn, gone bool, refs []Ref)) {
+// compare yields the places of a template that another rendering of it has otherwise, or does not have. With another target most objects are gone,
+// which says nothing about them.
+func (i *planeIndex) compare(file, text string, refs []Ref, sameTarget bool, yield func(key string, p *placeIn, gone bool, refs []Ref)) {
 	is, err := placesOf(text)
 	if err != nil {
 		return
 	}
 	for key, other := range paired(i.objects[file], is) {
-		if other == nil {
+		if other == nil && sameTarget {
 			i.there[key] = append(i.there[key], refs...)
 		}
 		for at, p := range i.objects[file][key] {
@@ -212,7 +212,7 @@ func (i *planeIndex) compare(file, text string, refs []Ref, yield func(key strin
 	}
 }
 
-// paired are the objects of another rendering of a template by the names that they have in this one: an object may have another name there. Nil:
+// paired are the objects of another rendering of a template, by the names that they have in this one. There an object may have another name. Nil:
 // it is not there.
 func paired(was, is map[string]places) map[string]places {
 	pairs := map[string]places{}

@@ -29,6 +29,9 @@ func BesideTheController(r plan.Result, chart Chart) ([]Object, error) {
 			continue
 		}
 		rendered, err := p.rendering(chart, plain(p.values()).(map[string]any), false)
+		if err == nil {
+			rendered, err = p.withNamespaces(rendered)
+		}
 		if err != nil {
 			return nil, err
 		}

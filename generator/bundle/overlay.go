@@ -36,10 +36,13 @@ func (p *plane) kustomize(t Tree, chart Chart, o Options) error {
 	}
 	values := p.values()
 	want, err := p.rendering(chart, plain(values).(map[string]any), true)
+	if err == nil {
+		want, err = p.withNamespaces(want)
+	}
 	if err != nil {
 		return err
 	}
-	base, err := p.base().rendering(chart, p.baseValues(), true)
+	base, err := p.rendering(chart, p.baseValues(), true)
 	if err != nil {
 		return err
 	}
@@ -82,14 +85,15 @@ func overlayOf(p *plane, base, want rendering, whole bool) (*overlay, error) {
 	return v, nil
 }
 
-// longer is whether the object is shorter than its patch.
+// longer is whether the patch is so much longer than the object that a reader does better with the object. One more change should seldom turn one into the
+// other, so that a review shows that change alone.
 func (v *overlay) longer(o *rendered) (bool, error) {
 	patch, err := patchText(v.patches[o], func(operation) string { return "" })
 	if err != nil {
 		return false, err
 	}
 	object, err := textOf([]*rendered{o})
-	return strings.Count(string(patch), "\n") > strings.Count(string(object), "\n"), err
+	return strings.Count(string(patch), "\n") > 3*strings.Count(string(object), "\n"), err
 }
 
 func (v *overlay) write(t Tree, chart Chart, values object, o Options) error {

@@ -260,7 +260,10 @@ func (w *text) changes(r plan.Result) {
 		w.line("In a values file outside of this directory: `helm ... -f $DIR/values.yaml -f mine.yaml`.")
 		return
 	}
-	w.line("In a kustomization outside of this directory, with `resources: [../cinder-csi]`, its path to this one, and patches.")
+	w.line("The base has the objects with the defaults of the target. Each operation in `patches` has a comment with its field and its decision, and")
+	w.line("`values.yaml` has every value that is not the default of the chart.\n")
+	w.line("Your own changes go into a kustomization outside of this directory, with `resources: [../cinder-csi]`, its path to this one, and patches.")
+	w.line("If you patch a ConfigMap with settings, restart the pods that read it: `kubectl rollout restart`.")
 }
 
 // remove gives the commands that delete everything, in an order that leaves no volume without a driver. The controller's plane goes first:

@@ -84,22 +84,12 @@ func textAt(fields map[string]any, at ...string) string {
 	return s
 }
 
-// rendering renders the plane with values, and adds its Namespaces.
+// rendering renders the plane with values.
 func (p *plane) rendering(chart Chart, values map[string]any, strict bool) (rendering, error) {
 	files, err := p.templates(chart, values, strict)
 	if err != nil {
 		return nil, err
 	}
-	var namespaces bytes.Buffer
-	for _, n := range p.namespaces() {
-		text, err := writer{compare: byOrder(keyOrder)}.document(n)
-		if err != nil {
-			return nil, err
-		}
-		namespaces.WriteString("---\n")
-		namespaces.Write(text)
-	}
-	files[namespaceFile] = namespaces.String()
 	all := rendering{}
 	for name, text := range files {
 		objects, err := decode(name, text)
@@ -111,6 +101,22 @@ func (p *plane) rendering(chart Chart, values map[string]any, strict bool) (rend
 		}
 	}
 	return all, nil
+}
+
+// withNamespaces is a rendering with the Namespaces beside it.
+func (p *plane) withNamespaces(r rendering) (rendering, error) {
+	for _, n := range p.namespaces() {
+		text, err := writer{compare: byOrder(keyOrder)}.document(n)
+		if err != nil {
+			return nil, err
+		}
+		objects, err := decode(namespaceFile, string(text))
+		if err != nil {
+			return nil, err
+		}
+		r[namespaceFile] = append(r[namespaceFile], objects...)
+	}
+	return r, nil
 }
 
 // objects are all objects, in the order of files.

@@ -204,13 +204,17 @@ func (e *explainer) answer(o verify.Object, value any, at field.Path) (answer, e
 	var rest []string
 	for _, leaf := range field.Leaves(value, at) {
 		origin, known := e.index.Origin(o.Plane, o.Kind(), o.Name(), leaf)
-		for _, ref := range origin.Refs {
+		from, there := origin.Refs, origin.Gone
+		if len(from) == 0 { // a value that is always the same where it is there
+			from, there = there, nil
+		}
+		for _, ref := range from {
 			a.decisions = with(a.decisions, e.plan, ref.Decision)
 		}
-		for _, ref := range origin.There {
+		for _, ref := range slices.Concat(there, origin.There) {
 			a.there = with(a.there, e.plan, ref.Decision)
 		}
-		if len(origin.Refs) == 0 {
+		if len(from) == 0 {
 			rest = append(rest, e.undecided(o, leaf, origin, known))
 		}
 	}

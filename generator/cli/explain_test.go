@@ -67,7 +67,7 @@ func TestExplainTellsDecisionsFromWhatIsAlwaysSo(t *testing.T) {
 			{"serviceaccount/cinder-csi-node", "automountServiceAccountToken", "false", none + always},
 			{"storageclass/standard", "provisioner", "cinder.csi.openstack.org", "decision: driver.name (default)\n"},
 			{"storageclass/standard", "annotations.helm.sh/resource-policy", "keep", none},
-			{"storageclass/standard", "metadata.annotations", "{\"argocd", "decision: defaultClass (inferred)\nreason: \"standard\" is the cloud's default volume type\nfact: defaultVolumeType = standard\n"},
+			{"storageclass/standard", "metadata.annotations", "{\"argocd", "decision: defaultClass (inferred)\nreason: \"standard\" is the cloud's default volume type\nfact: defaultVolumeType = standard\nthe rest: no decision"},
 		} {
 			answers, err := bundle.explain(c.object, c.field)
 			if err != nil || len(answers) != 1 {

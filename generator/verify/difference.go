@@ -16,8 +16,8 @@ import (
 // mostDifferences is how many differences the findings name.
 const mostDifferences = 20
 
-// besideValues compares the objects of a Kustomize bundle with what the chart makes of the values beside them: patches that do too little, or too much,
-// show here. A bundle of another version has the values of another chart.
+// besideValues compares the objects of a Kustomize bundle with what the chart makes of the values beside them. So patches that do too little,
+// or too much, show. A bundle of another version has the values of another chart.
 func besideValues(objects []Object, tree map[string][]byte, target v1alpha1.Target) []Finding {
 	loaded, err := loadChart()
 	planes, planesErr := planesOf(target)
@@ -39,8 +39,7 @@ func besideValues(objects []Object, tree map[string][]byte, target v1alpha1.Targ
 			findings = append(findings, Finding{Object: p.name, Problem: err.Error()})
 			continue
 		}
-		built := slices.DeleteFunc(slices.Clone(ofPlane(objects, p.name)), func(o Object) bool { return o.Kind() == "Namespace" }) // they are no part of the chart
-		for i, difference := range Differences(built, want, "the bundle", "its values.yaml") {
+		for i, difference := range Differences(ofPlane(objects, p.name), want, "the bundle", "its values.yaml") {
 			if i == mostDifferences {
 				break
 			}

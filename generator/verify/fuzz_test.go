@@ -149,14 +149,14 @@ func FuzzBundle(f *testing.F) {
 		if trees[format], err = bundle.Render(r, verify.Chart, bundle.Options{}); err != nil {
 			f.Fatal(err)
 		}
-		for _, name := range []string{"kustomization.yaml", "driver/kustomization.yaml", "driver/patches/controller.yaml", "driver/patches/csidriver.yaml", "snapshotclass.yaml", "values.yaml", "namespace.yaml"} {
+		for _, name := range []string{"kustomization.yaml", "base/kustomization.yaml", "base/csidriver.yaml", "patches/deployment-cinder-csi-controller.yaml", "storageclasses.yaml", "values.yaml", "namespace.yaml"} {
 			if text, there := trees[format][name]; there {
 				f.Add(format == v1alpha1.Helm, name, text)
 			}
 		}
 	}
-	f.Add(false, "kustomization.yaml", []byte("resources: [http://127.0.0.1:1/x.yaml, github.com/x/y, ../x, driver]\n"))
-	f.Add(false, "driver/base/rbac/kustomization.yaml", []byte("resources: [a.yaml]\n---\nresources: []\n"))
+	f.Add(false, "kustomization.yaml", []byte("resources: [http://127.0.0.1:1/x.yaml, github.com/x/y, ../x, base]\n"))
+	f.Add(false, "base/kustomization.yaml", []byte("resources: [a.yaml]\n---\nresources: []\n"))
 	f.Add(false, "snapshotclass.yaml", []byte("kind: List\nitems: [{kind: ConfigMap, metadata: {name: x, annotations: {a: &a x}}, data: {b: *a}}]\n"))
 	f.Add(true, "values.yaml", []byte("target: vanilla\nplane: cluster\nstorageClasses: [{name: '{{ .Files }}'}]\n"))
 	f.Fuzz(func(t *testing.T, helm bool, name string, text []byte) {

@@ -43,7 +43,9 @@ func changes() []changeOf {
 			p.Name, p.NodeSelector, p.VolumeAttachLimit, p.KubeletDir = "other", map[string]string{"other": "x"}, &limit, "/other"
 			p.Tolerations = []v1alpha1.Toleration{{Key: "other", Operator: "Exists"}}
 		}},
-		{"driver.name", "", func(r *plan.Result) { r.Driver.Value, r.SnapshotClass.Value.Name = "other.example.org", "other.example.org" }},
+		{"driver.name", "", func(r *plan.Result) {
+			r.Driver.Value, r.SnapshotClass.Value.Name = "other.example.org", "other.example.org"
+		}},
 		{"driver.topologyKey", "", func(r *plan.Result) { r.TopologyKey.Value = "example.org/zone" }},
 		{"driver.seLinux", "", func(r *plan.Result) { r.SELinux.Value = !r.SELinux.Value }},
 		{"driver.metadata", "", func(r *plan.Result) { r.Metadata.Value = []string{"dmi"} }},
@@ -382,7 +384,7 @@ func listed(leaves map[string]leafValue, at string) (refs []bundle.Ref, inList b
 	list := indexed.ReplaceAllString(at, "")
 	for other, l := range leaves {
 		if other == at || list != at && strings.HasPrefix(other, list+"[") {
-			refs = append(append(refs, l.origin.Refs...), l.origin.There...)
+			refs = slices.Concat(refs, l.origin.Refs, l.origin.Gone)
 		}
 	}
 	return refs, list != at

@@ -18,8 +18,6 @@ import (
 	"testing"
 	"time"
 
-	"sigs.k8s.io/yaml"
-
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/manifests"
 	"github.com/cinder-csi/cinder-csi/test/kit/controlplane"

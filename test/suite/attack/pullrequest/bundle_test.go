@@ -309,9 +309,9 @@ func TestDocumentsThatExplodeAreRefusedInTimeAndMemory(t *testing.T) {
 		files  map[string]string
 	}{
 		"aliases in a resource":   {"kustomize", map[string]string{"storageclasses.yaml": object + laughs()}},
-		"aliases in a patch":      {"kustomize", map[string]string{"driver/patches/controller.yaml": laughs()}},
+		"aliases in a patch":      {"kustomize", map[string]string{"patches/deployment-cinder-csi-controller.yaml": laughs()}},
 		"aliases beside a list":   {"kustomize", map[string]string{"kustomization.yaml": header + laughs()}},
-		"a patch that copies":     {"kustomize", map[string]string{"driver/patches/controller-config.yaml": copies}},
+		"a patch that copies":     {"kustomize", map[string]string{"patches/configmap-cinder-csi-controller-config.yaml": copies}},
 		"aliases in values":       {"helm", map[string]string{"values.yaml": laughs()}},
 		"aliases in namespaces":   {"helm", map[string]string{"namespace.yaml": object + laughs()}},
 		"a file that is too long": {"helm", map[string]string{"values.yaml": strings.Repeat("#", 17<<20)}},
@@ -386,7 +386,7 @@ func TestALinkInTheCheckoutCannotMoveWhatIsWritten(t *testing.T) {
 	}
 	for link, to := range map[string]string{
 		"deploy/out": victim, "up": "..", "deploy/in": "../real", // out of the checkout; out of it by a relative path; within it
-		"inside/driver": victim, // a directory that the bundle would create
+		"inside/base": victim, // a directory that the bundle would create
 	} {
 		if err := os.Symlink(to, link); err != nil {
 			t.Fatal(err)
