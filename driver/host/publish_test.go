@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"golang.org/x/sys/unix"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"golang.org/x/sys/unix"
 
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"github.com/cinder-csi/cinder-csi/test/kit/testenv"

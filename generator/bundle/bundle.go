@@ -4,7 +4,7 @@
 // lacks plan.yaml, which lists the other files and is therefore written after them.
 //
 // The chart is the only form of the objects that people write. A Kustomize bundle is an overlay. Its base is the chart rendered with
-// the defaults of the target, and its patches turn that into the chart rendered with the values of the plan.
+// the defaults of the target. Its patches turn the base into the chart rendered with the values of the plan.
 package bundle
 
 import (

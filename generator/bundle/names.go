@@ -10,8 +10,8 @@ import (
 	"github.com/cinder-csi/cinder-csi/charts"
 )
 
-// namesValue is whether a template of the chart may depend on a value: its text, or that of a helper that it includes, names the value, a part of it,
-// or what it is part of. A rendering takes long where there are hundreds of values.
+// namesValue is whether a template of the chart may depend on a value. Then its text, or that of a helper that it includes, names the value. It may
+// also name a part of it, or what it is part of. A rendering takes long where there are hundreds of values.
 func namesValue(template string, at []string) bool {
 	names, known := chartNames()[template]
 	if !known || at[0] == "target" || at[0] == "plane" {

@@ -1,7 +1,5 @@
 package bundle
 
-import ()
-
 const credentialOperator = "openshift-cloud-credential-operator"
 
 // metricsTLS is whether kube-rbac-proxy serves the metrics of the controller.

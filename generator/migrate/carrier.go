@@ -26,8 +26,8 @@ var (
 	elsewhereKeys = []string{"valuesFrom", "valueFiles", "valuesFiles", "valuesFile", "additionalValuesFiles"}
 )
 
-// carried gives the documents of a carrier. A text in it that cannot be read is an error that says what to give instead; nothing is carried by an
-// object without the name of the chart.
+// carried gives the documents of a carrier. A text in it that cannot be read is an error that says what to give instead. An object without
+// the name of the chart carries nothing.
 func carried(d document) ([]document, error) {
 	c := carrier{document: d}
 	c.walk(d.yaml)

@@ -97,14 +97,14 @@ func (p *proposal) walkValues(above string, fields map[string]any) error {
 }
 
 func (p *proposal) applyValue(r rule, path string, v value) error {
-	switch usual, is := chartDefaults[path]; {
+	switch common, is := chartDefaults[path]; {
 	case v.empty():
 		p.note(path, "", "it is empty")
 		return nil
 	case holdsTemplate(v.any):
 		p.note(path, "", "it is a template; write what it renders into the Distribution")
 		return nil
-	case is && p.document.kind() == "" && reflect.DeepEqual(jsonValue(v.any), jsonValue(usual)):
+	case is && p.document.kind() == "" && reflect.DeepEqual(jsonValue(v.any), jsonValue(common)):
 		p.note(path, "", "it is the default of upstream's chart, and the bundle has its own")
 		return nil
 	case holdsCipher(v.any):
@@ -113,8 +113,8 @@ func (p *proposal) applyValue(r rule, path string, v value) error {
 	return p.apply(r, path, v)
 }
 
-// chartDefaults are defaults of upstream's chart that nobody chose, since people copy the whole values.yaml: openstack-cinder-csi 1.1.2 to 2.36.0,
-// each since the release that brought its key.
+// chartDefaults are defaults of upstream's chart that nobody chose: people copy the whole values.yaml. They hold for openstack-cinder-csi 1.1.2 to
+// 2.36.0, each since the release that brought its key.
 var chartDefaults = func() map[string]any {
 	defaults := map[string]any{
 		"csi.plugin.controllerPlugin.replicas":                              1,

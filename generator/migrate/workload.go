@@ -42,7 +42,7 @@ func owned(object map[string]any) bool {
 // isWorkload is whether a kind of object has pods that may run a driver.
 func isWorkload(kind string) bool { return cluster.WorkloadKinds[kind] != "" }
 
-// templated gives an object the form that all workloads are read in: a Pod is its own template, and the groups of old API versions are apps.
+// templated gives an object the form that all workloads are read in. A Pod is its own template, and the group of old API versions becomes apps.
 func templated(object map[string]any) {
 	kind, _ := object["kind"].(string)
 	version, _ := object["apiVersion"].(string)

@@ -158,8 +158,8 @@ func annotationsOf(o v1alpha1.ClassOverride) map[string]string {
 // readByKubelet are the operations whose Secret kubelet reads. The driver needs none of them.
 var readByKubelet = []string{"node-stage", "node-publish", "node-expand"}
 
-// checkSecrets refuses parameters that name a Secret which a sidecar reads: no role of a bundle lets it, so every claim or snapshot of the class
-// would fail, and the later deletes too.
+// checkSecrets refuses parameters that name a Secret which a sidecar reads. No role of a bundle lets it, so every claim or snapshot of the class
+// would fail. Its deletes would fail too.
 func (d *decider) checkSecrets(path string, parameters map[string]string) {
 	for _, key := range slices.Sorted(maps.Keys(parameters)) {
 		operation, is := strings.CutSuffix(strings.TrimPrefix(key, "csi.storage.k8s.io/"), "-secret-name")

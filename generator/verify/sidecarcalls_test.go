@@ -119,6 +119,7 @@ func flagOf(t *testing.T, objects []verify.Object, sidecar, begin string) string
 	}
 	return arg
 }
+
 func ofKind(objects []verify.Object, kind string) []verify.Object {
 	objects = slices.DeleteFunc(slices.Clone(objects), func(o verify.Object) bool { return o.Kind() != kind })
 	slices.SortFunc(objects, func(a, b verify.Object) int { return strings.Compare(a.String(), b.String()) })

@@ -39,7 +39,7 @@ type SnapshotClass struct {
 	Driver   string            `json:"driver"`
 }
 
-// Workload is an object whose pods may run a driver: a Deployment, a StatefulSet or a DaemonSet, and a ReplicaSet or a Pod that none of them owns.
+// Workload is an object whose pods may run a driver: a Deployment, a StatefulSet or a DaemonSet. A ReplicaSet or a Pod is one if none of them owns it.
 type Workload struct {
 	Kind      string
 	Namespace string

@@ -1,5 +1,5 @@
-// Package documents bounds YAML texts before a library reads them. The time of a library grows with the square of the keys of one mapping, since it
-// compares each key with each, and a short text may hold many documents.
+// Package documents bounds YAML texts before a library reads them. The library compares each key of a mapping with each, so
+// its time grows with the square of their number. A short text may also hold many documents.
 package documents
 
 import (

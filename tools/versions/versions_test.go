@@ -15,7 +15,6 @@ import (
 	"sync"
 	"testing"
 
-
 	"github.com/cinder-csi/cinder-csi/charts"
 )
 

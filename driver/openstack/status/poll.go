@@ -19,8 +19,8 @@ const (
 	relistAfter      = time.Minute            // after a listing that failed or was slow
 )
 
-// A page of a listing is slow if it takes longer than listPatience, and than so many reads as it replaces (at least listReads, at most those at the
-// same time). Then reads of single objects are the faster way. A listing that fails costs its waiters one round, and one that is slow must not
+// A page of a listing is slow if it takes longer than listPatience, and longer than the reads that it replaces. These count as at least listReads,
+// and at most as those at the same time. Then reads of single objects are the faster way. A listing that fails costs its waiters one round, and one that is slow must not
 // cost more. A cloud that is slow as a whole must not get more requests: after listPatience one read shows how long a read takes now.
 const (
 	listPatience = 2 * time.Second

@@ -47,8 +47,8 @@ func allowedData(key string) bool {
 	return allowedVariables[key] || slices.Contains(allowedFiles, key) || slices.Contains(allowedStatus, key)
 }
 
-// others takes out the values of an object that belong to names which this project does not know: variables and arguments of containers,
-// annotations, texts of ConfigMaps. The names stay.
+// others takes out the values of an object whose names this project does not know. These are variables and arguments of containers,
+// annotations, and texts of ConfigMaps. The names stay.
 func (r *Redactor) others(object map[string]any) {
 	if annotations, is := object["annotations"].(map[string]any); is {
 		r.except(annotations, allowedAnnotation)
@@ -105,7 +105,7 @@ func (r *Redactor) hide(name string, value any) any {
 	return NewRedactor().all(value)
 }
 
-// arguments takes out the values of flags that no program of the bundle has, and words that are neither a flag, a path nor a variable.
+// arguments takes out the values of flags that no program of the bundle has. It also takes out words that are no flag, path or variable.
 func (r *Redactor) arguments(words []any) {
 	for i, w := range words {
 		word, is := w.(string)

@@ -3,8 +3,8 @@
 //
 // Secrets are never read. Everything else passes one Redactor before it is listed, printed or written. An object, a log or a page may still
 // have a password in it. Redacting too much is an inconvenience, too little is a leak. So of objects only names that this project knows keep
-// their values (allowed.go). The rules for texts go by names of keys, by the forms of credentials, and by the values that were found under
-// such keys anywhere else.
+// their values (allowed.go). The rules for texts go by names of keys and by the forms of credentials. They also know the values that were
+// found under such keys anywhere else.
 package support
 
 import (
@@ -101,8 +101,8 @@ var (
 	pemKey          = regexp.MustCompile(`(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----.*?(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|$)`)
 	// signature is the one of a URL that its holder may use, as of object stores.
 	signature = regexp.MustCompile(`(?i)([?&](?:sig|signature|x-amz-signature|x-amz-credential|temp_url_sig)=)[^\s&"'<>\\]+`)
-	// bare are credentials that show what they are by their form: JSON Web Tokens, Fernet tokens of Keystone, tokens of OpenShift, GitLab, GitHub,
-	// Vault, Slack and AWS, PEM in base64.
+	// bare are credentials that show what they are by their form: JSON Web Tokens, Fernet tokens of Keystone, PEM in base64. Tokens of OpenShift,
+	// GitLab, GitHub, Vault, Slack and AWS have forms of their own.
 	bare = regexp.MustCompile(`\bgl[a-z]{2,5}-[A-Za-z0-9_.-]{16,}|\bgh[a-z]_[A-Za-z0-9]{20,}|\bgithub_pat_[A-Za-z0-9_]{20,}|\bhv[sbr]\.[A-Za-z0-9_-]{20,}|\bxox[a-z]-[A-Za-z0-9-]{10,}|\bA(?:KI|SI)A[A-Z0-9]{16}\b|` +
 		`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,}(?:\.[A-Za-z0-9_-]*)?|\bgAAAA[A-Za-z0-9_=-]{20,}|\bsha256~[A-Za-z0-9_-]{20,}|\bLS0tLS1CRUdJTi[A-Za-z0-9+/=_-]{8,}`)
 )

@@ -10,8 +10,8 @@ import (
 )
 
 // kubelet sets memory.oom.group for each container with cgroup v2 (Kubernetes 1.28). The kernel then ends the whole
-// container with the process that it chooses, also if not the limit of the container is reached, but the node has no
-// memory left. That is why the driver bounds the memory of a check, and docs/explanation/node.md says so.
+// container with the process that it chooses. It does so too if the node has no memory left, and the container reached
+// no limit. That is why the driver bounds the memory of a check, and docs/explanation/node.md says so.
 func TestAContainerOfOneGroupDiesWithTheProcessThatTheKernelChooses(t *testing.T) {
 	n := boot(t, guest.Machine{})
 	const script = `

@@ -122,7 +122,7 @@ func startProcess(t *testing.T, h *hostile, url string) *process {
 	}
 	p := &process{controller: &controller{log: &testenv.Log{}}}
 	p.cmd = exec.CommandContext(t.Context(), program, "--endpoint=unix://"+socket, "--cloud-config="+conf, "--cluster=test", "--provide-node-service=false", "--with-capacity", "--v=4")
-	p.cmd.Env = append(os.Environ(), "GOGC=100") // make test has another, which is none of the driver's
+	p.cmd.Env = append(os.Environ(), "GOGC=100")                   // make test has another, which is none of the driver's
 	p.cmd.Stderr, p.cmd.Env = p.log, append(os.Environ(), "GOGC=") // make sets it for the tests
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
