@@ -22,7 +22,7 @@ func (r *Resource[T]) Recheck(ctx context.Context, name string, object T, search
 		return r.NamedWith(ctx, name, own.ID)
 	}
 	// The clock of Cinder says when the object was created, and that of the driver how long before that the search was at most.
-	created, complete := r.created.list(ctx, own.CreatedAt.Add(-time.Since(searched)-clockSkew), r.ListCreated)
+	created, complete := r.created.list(ctx, own.CreatedAt.Add(-time.Since(searched)-clockSkew), r.patience(), r.ListCreated)
 	found := slices.DeleteFunc(slices.Clone(created), func(other T) bool { return r.Facts(other).Name != name })
 	known := slices.ContainsFunc(found, func(other T) bool { return r.Facts(other).ID == own.ID })
 	deleting := slices.ContainsFunc(found, func(other T) bool { return r.Facts(other).BeingDeleted })
@@ -43,21 +43,31 @@ type createdLists[T any] struct {
 
 type createdList[T any] struct {
 	since    time.Time
+	wait     time.Duration
 	done     chan struct{}
 	found    []T
 	complete bool // it has everything since then
 }
 
-// listTimeout limits one list, which serves many callers and ends with none of them.
-const listTimeout = 10 * time.Second
+// The limits of one list, which serves many callers and ends with none of them.
+const (
+	leastPatience = 1500 * time.Millisecond
+	mostPatience  = 10 * time.Second
+)
 
-// list returns what was created since a time, as a list shows it that began after the call did. It is not complete if the list failed, has more
-// than one page, or ctx ended first.
-func (l *createdLists[T]) list(ctx context.Context, since time.Time, read func(ctx context.Context, since time.Time) ([]T, bool, error)) ([]T, bool) {
+// patience is how long a list may take: some times as long as the last search for a name took, because a cloud that is slow as a whole must not get
+// more requests. A list that is slower fails, so that it costs its callers little.
+func (r *Resource[T]) patience() time.Duration {
+	return min(max(leastPatience, 4*time.Duration(r.searchTook.Load())), mostPatience)
+}
+
+// list returns what was created since a time, as a list shows it that began after the call did. It is not complete if the list failed or has
+// more than one page, if the one before it failed, or if ctx ended first.
+func (l *createdLists[T]) list(ctx context.Context, since time.Time, wait time.Duration, read func(ctx context.Context, since time.Time) ([]T, bool, error)) ([]T, bool) {
 	defer volume.BeginStep(ctx, "waiting for the list of what Cinder has created")()
 	l.mu.Lock()
 	if l.next == nil {
-		l.next = &createdList[T]{since: since, done: make(chan struct{})}
+		l.next = &createdList[T]{since: since, wait: wait, done: make(chan struct{})}
 	}
 	mine := l.next
 	if since.Before(mine.since) {
@@ -86,10 +96,24 @@ func (l *createdLists[T]) run(read func(ctx context.Context, since time.Time) ([
 		if now == nil {
 			return
 		}
-		ctx, cancel := context.WithTimeout(volume.WithOneAttempt(context.Background()), listTimeout)
+		ctx, cancel := context.WithTimeout(volume.WithOneAttempt(context.Background()), now.wait)
 		found, more, err := read(ctx, now.since)
 		cancel()
 		now.found, now.complete = found, err == nil && !more
 		close(now.done)
+		if err != nil {
+			l.giveUp()
+			return
+		}
 	}
+}
+
+// giveUp lets those that wait for the next list search alone: after a list that failed, it would cost them as much again.
+func (l *createdLists[T]) giveUp() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.next != nil {
+		close(l.next.done)
+	}
+	l.next, l.running = nil, false
 }

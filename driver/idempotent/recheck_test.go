@@ -110,7 +110,7 @@ func (c *objectCloud) add(id, name string, at time.Time) object {
 // Fifty rechecks share a few lists, each of what was created since the first of its searches. A caller that leaves decides for none.
 func TestRechecksAtTheSameTimeShareAList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &objectCloud{takes: time.Second}
+		c := &objectCloud{takes: time.Second / 2}
 		r := c.resource()
 		begin := time.Now()
 		time.Sleep(time.Hour)
@@ -121,7 +121,7 @@ func TestRechecksAtTheSameTimeShareAList(t *testing.T) {
 			defer cancel()
 			leaves := i%10 == 0
 			if leaves {
-				time.AfterFunc(time.Second/2, cancel)
+				time.AfterFunc(time.Second/4, cancel)
 			}
 			all.Go(func() {
 				found, err := r.Recheck(ctx, own.Name, own, begin.Add(time.Duration(i)*time.Second))
@@ -140,4 +140,27 @@ func TestRechecksAtTheSameTimeShareAList(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A list that is slow costs a caller little, unless the cloud is slow as a whole.
+func TestACallerWaitsForAListAsLongAsForSomeSearches(t *testing.T) {
+	for search, want := range map[time.Duration]time.Duration{0: 1500 * time.Millisecond, time.Second: 4 * time.Second, time.Minute: 10 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			c := &objectCloud{takes: time.Hour}
+			r := c.resource()
+			quick := r.List
+			r.List = func(ctx context.Context, name string) ([]object, error) {
+				time.Sleep(search)
+				return quick(ctx, name)
+			}
+			own := c.add("own", "name", time.Now())
+			if _, err := r.Named(t.Context(), "name"); err != nil {
+				t.Fatal(err)
+			}
+			begin := time.Now()
+			if _, err := r.Recheck(t.Context(), "name", own, begin); err != nil || time.Since(begin) != want+search {
+				t.Errorf("a search of %v: want %v for the list, got %v, %v", search, want, time.Since(begin)-search, err)
+			}
+		})
+	}
 }

@@ -15,6 +15,7 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/cinder-csi/cinder-csi/driver/inflight"
@@ -44,8 +45,9 @@ type Resource[T any] struct {
 	// CountDuplicate counts a duplicate that the driver keeps; nil counts nothing.
 	CountDuplicate func(noun string)
 
-	holdOffs holdOffs
-	created  createdLists[T]
+	holdOffs   holdOffs
+	created    createdLists[T]
+	searchTook atomic.Int64 // nanoseconds of the last search for a name
 }
 
 // Facts are what the rule must know about an object.
@@ -108,7 +110,9 @@ const (
 // list reads every object of a name. If known is not empty, the list has the object with that ID, or the object does not exist.
 func (r *Resource[T]) list(ctx context.Context, name, known string) ([]T, error) {
 	for begin := time.Now(); ; {
+		searched := time.Now()
 		found, err := r.List(ctx, name)
+		r.searchTook.Store(int64(time.Since(searched)))
 		if err != nil || known == "" {
 			return found, err
 		}
