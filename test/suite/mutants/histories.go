@@ -70,9 +70,9 @@ var Histories = []mutant.Mutant{
 	}},
 	{Name: "names-not-read-again", Rule: "after its own create the driver lists the volumes of the name again", Edits: []mutant.Edit{
 		edit("driver/provision", `}
-	found, err := s.resource.NamedWith(ctx, spec.Name, string(v.ID))`, `}
+	found, err := s.resource.Recheck(ctx, spec.Name, v, searched)`, `}
 	return s.useOldest(ctx, spec, []volume.Volume{v}, v.ID)
-	found, err := s.resource.NamedWith(ctx, spec.Name, string(v.ID))`),
+	found, err := s.resource.Recheck(ctx, spec.Name, v, searched)`),
 	}, CaughtBy: test("./driver/provision", "^TestCreateByTwoReplicasEndsWithOneVolume$")},
 	{Name: "newest-wins", Rule: "of several objects of one name the driver uses the oldest", Edits: []mutant.Edit{
 		edit("driver/idempotent", "x.CreatedAt.Compare(y.CreatedAt), cmp.Compare(x.ID, y.ID)", "y.CreatedAt.Compare(x.CreatedAt), cmp.Compare(y.ID, x.ID)"),

@@ -136,7 +136,7 @@ func (c cell) names(text string) bool {
 	signs := []string{fmt.Sprintf("HTTP %d", c.fault.status)}
 	switch {
 	case c.fault.status == http.StatusTooManyRequests:
-		signs = append(signs, "the cloud asked for fewer requests")
+		signs = append(signs, "the cloud asked for fewer requests", "the cloud asked for a pause until")
 	case c.fault.after >= c.kind.timeout():
 		signs = append(signs, "no usable answer", "waiting for the answer")
 	case c.fault.name == "page without end":
