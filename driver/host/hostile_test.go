@@ -98,8 +98,8 @@ func (x *hostile) staysAsItIs(t *testing.T, words string, requests ...StageSpec)
 	}
 }
 
-// sum is the hash of what is on the disk. Holes of its backing are not read. Blocks of zeros do not count: what is a hole and what is data of zeros
-// depends on the pages that the kernel has in memory.
+// sum is the hash of what is on the disk. Holes of its backing are not read. Blocks of zeros do not count: the pages that
+// the kernel has in memory decide what is a hole.
 func (x *hostile) sum(t *testing.T) [sha256.Size]byte {
 	t.Helper()
 	f, err := os.OpenFile(x.disk, os.O_WRONLY, 0)

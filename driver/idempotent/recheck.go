@@ -55,8 +55,8 @@ const (
 	mostPatience  = 10 * time.Second
 )
 
-// patience is how long a list may take: some times as long as the last search for a name took, because a cloud that is slow as a whole must not get
-// more requests. A list that is slower fails, so that it costs its callers little.
+// patience is how long a list may take: some times as long as the last search for a name took. A cloud that is slow as a whole must not get more
+// requests. A list that is slower fails, so that it costs its callers little.
 func (r *Resource[T]) patience() time.Duration {
 	return min(max(leastPatience, 4*time.Duration(r.searchTook.Load())), mostPatience)
 }

@@ -13,10 +13,6 @@ const (
 	driftCheckStatus    = driftCheckName + "-status" // what the CronJob writes
 )
 
-// managementAccess is the label with which HyperShift's NetworkPolicies let a pod of a hosted control plane reach the API server of the management
-// cluster. There the drift check writes its result.
-const managementAccess = "hypershift.openshift.io/need-management-kas-access"
-
 // checksDrift is whether the plane has the CronJob: it is beside the controller, whose proxy and certificates it needs.
 func (p *plane) checksDrift() bool { return p.controller && p.r.DriftCheck.Value.Schedule != "" }
 

@@ -4,12 +4,6 @@ import (
 	"github.com/cinder-csi/cinder-csi/generator/plan"
 )
 
-const (
-	nodeDaemonSet = "cinder-csi-node"
-	// nodeFile is the DaemonSet of all nodes, of which that of a pool is made.
-	nodeFile = "base/node/daemonset.yaml"
-)
-
 // nodeSet is one of the DaemonSets: that of a pool, or without one that of all other nodes.
 type nodeSet struct{ pool *plan.Decision[plan.NodePool] }
 

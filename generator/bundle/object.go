@@ -72,11 +72,6 @@ func (p *plane) namespace(name, level node) object {
 	return object{"apiVersion": fixed("v1"), "kind": fixed("Namespace"), "metadata": object{"name": name, "labels": l, "annotations": a}}
 }
 
-const (
-	defaultClassAnnotation         = "storageclass.kubernetes.io/is-default-class"
-	defaultSnapshotClassAnnotation = "snapshot.storage.kubernetes.io/is-default-class"
-)
-
 func (p *plane) reclaimPolicy(d plan.Decision[plan.StorageClass]) node {
 	if d.Value.OwnReclaimPolicy {
 		return part(d, "reclaimPolicy", d.Value.ReclaimPolicy)

@@ -17,7 +17,4 @@ func (p *plane) tlsValues() node {
 const (
 	metricsReader  = "cinder-csi-metrics-reader"
 	metricsService = "cinder-csi-controller-metrics-tls" // and the Secret with its certificate
-	// serviceCA is the ConfigMap with the service CA that OpenShift puts into every namespace.
-	serviceCA, serviceCAKey = "openshift-service-ca.crt", "service-ca.crt"
-	rbacGroup               = "rbac.authorization.k8s.io"
 )

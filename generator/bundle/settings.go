@@ -8,9 +8,6 @@ import (
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 )
 
-// kubeconfigPath is where a hosted control plane's sidecars find the guest's kubeconfig.
-const kubeconfigPath = "/etc/hosted-kubernetes/kubeconfig"
-
 // setting is the value of a row of the table, with its decision and the field of that. It is nil where an older version made the plan.
 func (p *plane) setting(s v1alpha1.Setting) (plan.Decision[plan.Setting], string, any) {
 	id, field := s.ID()
