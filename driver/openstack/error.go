@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/gophercloud/gophercloud/v2"
 
@@ -258,6 +259,10 @@ func loginError(ctx context.Context, r request, err error) *volume.Error {
 		return interrupted(ctx, r)
 	}
 	var answer gophercloud.ErrUnexpectedResponseCode
+	if expired := (*cloud.ExpiredError)(nil); errors.As(err, &expired) {
+		return volume.Errorf(volume.Unauthenticated, "%s: Keystone refused a new token: the credential expired at %s; put a new one into the Secret (docs/how-to/rotate-credentials.md)",
+			r.object, expired.At.UTC().Format(time.RFC3339)).Op(r.verb)
+	}
 	if errors.As(err, &answer) && answer.Actual < 500 && answer.Actual != http.StatusTooManyRequests {
 		return volume.Errorf(volume.Unauthenticated, "%s: Keystone refused a new token: HTTP %d: %s", r.object, answer.Actual,
 			message(answer.Body)).Op(r.verb)

@@ -119,6 +119,14 @@ const keystoneTime = "2006-01-02T15:04:05"
 // expire. It uses the token, so that a credential that was revoked is refused now, and not at the next claim. Errors: ErrUnauthorised,
 // ErrUnreachable; others if Keystone does not show it, which says nothing about the credential.
 func (c *Cloud) Expiry(ctx context.Context) (time.Time, error) {
+	at, err := c.readExpiry(ctx)
+	if err == nil && !at.IsZero() {
+		c.expires.Store(&at)
+	}
+	return at, err
+}
+
+func (c *Cloud) readExpiry(ctx context.Context) (time.Time, error) {
 	var login struct {
 		User struct {
 			ID      string `json:"id"`

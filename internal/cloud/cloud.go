@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2"
@@ -40,7 +41,8 @@ type Cloud struct {
 	// everywhere has the endpoints of the interface in all regions.
 	everywhere []entry
 	endpoints  *endpoints
-	live       *Live // nil if the settings never change
+	live       *Live                      // nil if the settings never change
+	expires    *atomic.Pointer[time.Time] // of the credential, as Expiry found it last; all tokens of a login share it
 }
 
 // entry is one catalog endpoint of the configured interface and region.
@@ -94,7 +96,7 @@ func Connect(ctx context.Context, s Settings, o Options) (*Cloud, error) {
 	if err := openstack.AuthenticateV3(limited, provider, &options, gophercloud.EndpointOpts{}); err != nil {
 		return nil, s.loginError(ctx, err)
 	}
-	c := &Cloud{settings: s, provider: provider, transport: transport, observed: observed}
+	c := &Cloud{settings: s, provider: provider, transport: transport, observed: observed, expires: new(atomic.Pointer[time.Time])}
 	if err := c.readToken(); err != nil {
 		return nil, err
 	}
@@ -102,7 +104,7 @@ func Connect(ctx context.Context, s Settings, o Options) (*Cloud, error) {
 	if renew := provider.ReauthFunc; renew != nil {
 		provider.ReauthFunc = func(ctx context.Context) error {
 			if err := renew(ctx); err != nil {
-				return err
+				return c.expired(err)
 			}
 			return c.renewed()
 		}
@@ -110,9 +112,29 @@ func Connect(ctx context.Context, s Settings, o Options) (*Cloud, error) {
 	return c, nil
 }
 
+// ExpiredError is the refusal of a new token after the credential has expired.
+type ExpiredError struct {
+	At    time.Time
+	cause error
+}
+
+func (e *ExpiredError) Error() string {
+	return "the credential expired at " + e.At.UTC().Format(time.RFC3339) + "; put a new one into the Secret (docs/how-to/rotate-credentials.md): " + e.cause.Error()
+}
+
+func (e *ExpiredError) Unwrap() error { return e.cause }
+
+// expired returns the refusal of a token as ExpiredError, if the time is over that Expiry found.
+func (c *Cloud) expired(err error) error {
+	if at := c.expires.Load(); at != nil && gophercloud.ResponseCodeIs(err, http.StatusUnauthorized) && !time.Now().Before(*at) {
+		return &ExpiredError{*at, err}
+	}
+	return err
+}
+
 // renewed checks a renewed token as a login: it must be for the same project. It keeps the catalog of the token, which may name a new address.
 func (c *Cloud) renewed() error {
-	next := &Cloud{settings: c.settings, provider: c.provider, transport: c.transport, observed: c.observed, live: c.live}
+	next := &Cloud{settings: c.settings, provider: c.provider, transport: c.transport, observed: c.observed, live: c.live, expires: c.expires}
 	err := next.readToken()
 	if err == nil && next.projectID != c.projectID {
 		err = errorf(ErrOtherCloud, "cloud %s: the renewed token is for project %s instead of %s", c.settings.Name, next.projectID, c.projectID)
