@@ -263,6 +263,8 @@ func (w *text) changes(r plan.Result) {
 	w.line("The base has the objects with the defaults of the target. Each operation in `patches` has a comment with its field and its decision, and")
 	w.line("`values.yaml` has every value that is not the default of the chart.\n")
 	w.line("Your own changes go into a kustomization outside of this directory, with `resources: [../cinder-csi]`, its path to this one, and patches.")
+	w.line("`images`, `replicas` and `labels` work there too. `namePrefix`, `nameSuffix` and `namespace` do not: names of objects stand in settings and classes too.")
+	w.line("Set `spec.namespaces` and `spec.driver.name` instead, and generate again.")
 	w.line("If you patch a ConfigMap with settings, restart the pods that read it: `kubectl rollout restart`.")
 }
 

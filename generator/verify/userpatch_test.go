@@ -62,3 +62,40 @@ patches:
 		}
 	}
 }
+
+// What Kustomize's transformers make of a bundle, which its README says: the name of the driver stands in settings and classes, where none of them
+// changes it.
+func TestTransformersThatRenameObjectsAreNotForABundle(t *testing.T) {
+	tree := render(t, decide(t, v1alpha1.Spec{}, clouds["topology on"], v1alpha1.Vanilla), v1alpha1.Kustomize)
+	for transformer, works := range map[string]bool{
+		"labels: [{pairs: {team: storage}, includeSelectors: true, includeTemplates: true}]": true, "commonAnnotations: {team: storage}": true,
+		"namePrefix: prod-": false, "nameSuffix: -prod": false, "namespace: storage": false,
+	} {
+		files := filesys.MakeFsInMemory()
+		for name, text := range tree {
+			if err := files.WriteFile("/bundle/"+name, text); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := files.WriteFile("/mine/kustomization.yaml", []byte("resources: [../bundle]\n"+transformer+"\n")); err != nil {
+			t.Fatal(err)
+		}
+		built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(files, "/mine")
+		if err != nil {
+			if works {
+				t.Errorf("%s: %v", transformer, err)
+			}
+			continue
+		}
+		text, err := built.AsYaml()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if keeps := strings.Contains(string(text), "kind: CSIDriver\nmetadata:") && strings.Contains(string(text), "\n  name: cinder.csi.openstack.org\n"); keeps != works {
+			t.Errorf("%s: the CSIDriver keeps its name: %v, want %v", transformer, keeps, works)
+		}
+	}
+	if !strings.Contains(string(tree["README.md"]), "`namePrefix`, `nameSuffix` and `namespace` do not") {
+		t.Error("the README does not say it")
+	}
+}
