@@ -53,6 +53,7 @@ func TestDetachLeavesOtherServersAlone(t *testing.T) {
 func TestAMultiattachVolumeThatIsInUseAgainIsNotKeptByTheHost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := cloudtest.New(t, cloudtest.AttachedVolume(cloudtest.ServerA, cloudtest.ServerB))
+		c.Sim.SetLatency(openstacksim.Detach, 10*time.Second) // longer than a database may lag
 		time.AfterFunc(500*time.Millisecond, func() {
 			c.Sim.RemoveServer(string(cloudtest.ServerB), false)
 			if v, _ := c.Read(cloudtest.VolumeID(1)); v.Status != volume.InUse || !v.AttachedTo(cloudtest.ServerA) {

@@ -229,7 +229,12 @@ func TestABlockBindThatTheTableDoesNotShowIsNoPublication(t *testing.T) {
 	wantKind(t, b.PublishBlock(t.Context(), PublishSpec{Volume: vol, Target: b.Path("a")}), volume.Failed, "the mount table does not show it")
 	b.mounter.bound = nil
 	wantKind(t, b.PublishBlock(t.Context(), PublishSpec{Volume: vol, Target: b.Path("b")}), volume.Conflict, "unpublish the path first") // it is a file
-	must(t, os.Remove(filepath.Join(b.Dev, "vdb")))
+}
+
+func TestABlockBindThatTheTableShowsWritableIsNoReadOnlyPublication(t *testing.T) {
+	t.Parallel()
+	b := staged(t, "rw")
+	must(t, os.MkdirAll(b.Dev, 0o755))
 	target := b.Path("c")
 	b.mounter.bound = func(e *Entry) bool { // the bind shows the node at the target
 		must(t, os.Remove(target))

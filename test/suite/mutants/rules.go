@@ -302,9 +302,6 @@ var Rules = []mutant.Mutant{
 		edit("driver/host", "return h.checkBound(p.Volume, node, target,", `return nil
 	return h.checkBound(p.Volume, node, target,`),
 	}, CaughtBy: test("./driver/host", "^TestABlockBindThatTheTableDoesNotShowIsNoPublication$")},
-	{Name: "read-only-block-written-out", Rule: "a block volume that was read-only is not written out", Edits: []mutant.Edit{
-		edit("driver/host", `node == "" || published.ReadOnly() {`, `node == "" {`),
-	}, CaughtBy: test("./driver/host", "^TestABlockVolumeIsWrittenOutBeforeItsWriterLeaves$")},
 	{Name: "wide-size", Rule: "the upper half of the size of a file system counts", Edits: []mutant.Edit{
 		edit("driver/host/fs", "if little.Uint32(super[96:])&wide != 0 {", "if false {"),
 	}, CaughtBy: test("./driver/host/fs", "^TestTheSizeOfADamagedExtIsThatOfItsBackupsToo$")},
