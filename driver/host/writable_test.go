@@ -189,6 +189,7 @@ func TestAGrowthThatWaitsHoldsNothingThatUnstageNeeds(t *testing.T) {
 				if took := time.Since(began); took != 2*58*time.Second {
 					t.Errorf("want both answers two seconds before their deadlines, got them after %s", took)
 				}
+				synctest.Wait() // the growth waits
 				if n := len(b.tools.ran); n != 1 {
 					t.Errorf("want one program for all callers, got %q", b.tools.ran)
 				}

@@ -103,6 +103,8 @@ func TestARecheckFindsEveryObjectOfItsName(t *testing.T) {
 
 func (c *objectCloud) add(id, name string, at time.Time) object {
 	o := object{ID: id, Name: name, CreatedAt: at}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.objects = append(c.objects, o)
 	return o
 }
