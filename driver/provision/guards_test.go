@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -207,7 +208,8 @@ func TestABackupThatIsJustUsedKeepsTheEmptyVolume(t *testing.T) {
 // A caller that left during the read of the quotas says nothing about Cinder, so those that wait behind it read by themselves.
 func TestACallerThatLeavesDecidesNothingAboutTheQuotas(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		quotas := &slowQuotas{takes: time.Minute}
+		quotas := new(slowQuotas)
+		quotas.takes.Store(int64(time.Minute))
 		cache := newQuotaCache(nil)
 		go func() {
 			ctx, leave := context.WithTimeout(t.Context(), 10*time.Second)
@@ -215,7 +217,7 @@ func TestACallerThatLeavesDecidesNothingAboutTheQuotas(t *testing.T) {
 			_, _ = cache.read(ctx, quotas)
 		}()
 		time.Sleep(time.Second)
-		time.AfterFunc(5*time.Second, func() { quotas.takes = 0 })
+		time.AfterFunc(5*time.Second, func() { quotas.takes.Store(0) })
 		if _, err := cache.read(t.Context(), quotas); err != nil {
 			t.Error(err)
 		}
@@ -224,12 +226,12 @@ func TestACallerThatLeavesDecidesNothingAboutTheQuotas(t *testing.T) {
 
 type slowQuotas struct {
 	volume.Cloud
-	takes time.Duration
+	takes atomic.Int64 // nanoseconds
 }
 
 func (c *slowQuotas) Quotas(ctx context.Context) (map[string]volume.Quota, error) {
 	select {
-	case <-time.After(c.takes):
+	case <-time.After(time.Duration(c.takes.Load())):
 		return map[string]volume.Quota{}, nil
 	case <-ctx.Done():
 		return nil, volume.Interrupted(ctx, "quotas")
