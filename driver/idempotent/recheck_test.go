@@ -136,10 +136,8 @@ func TestRechecksAtTheSameTimeShareAList(t *testing.T) {
 		if n := len(c.lists); n < 1 || n > 2 || len(c.searches) > 5 { // one, if all came before the first began
 			t.Errorf("%d lists and the searches %q", len(c.lists), c.searches)
 		}
-		for _, since := range c.lists[len(c.lists)-1:] {
-			if earliest := begin.Add(-time.Minute + time.Second); since.After(earliest) {
-				t.Errorf("a list since %v, want %v", since, earliest)
-			}
+		if since, earliest := slices.MinFunc(c.lists, time.Time.Compare), begin.Add(-time.Minute+time.Second); since.After(earliest) {
+			t.Errorf("a list since %v, want %v", since, earliest)
 		}
 	})
 }
