@@ -63,7 +63,7 @@ patches:
 	}
 }
 
-// What Kustomize's transformers make of a bundle, which its README says: the name of the driver stands in settings and classes, where none of them
+// The README of a bundle says what Kustomize's transformers make of it. The name of the driver stands in settings and classes, where none of them
 // changes it.
 func TestTransformersThatRenameObjectsAreNotForABundle(t *testing.T) {
 	tree := render(t, decide(t, v1alpha1.Spec{}, clouds["topology on"], v1alpha1.Vanilla), v1alpha1.Kustomize)
