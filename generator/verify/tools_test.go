@@ -129,7 +129,11 @@ func TestToolsBuildABundleThatPointsAtACheckout(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, target := range targets {
-		r := decide(t, v1alpha1.Spec{Monitoring: v1alpha1.Monitoring{Kind: v1alpha1.PodMonitor}, HyperShift: v1alpha1.HyperShift{}}, clouds["topology on"], target)
+		spec := v1alpha1.Spec{Monitoring: v1alpha1.Monitoring{Kind: v1alpha1.PodMonitor}}
+		if target == v1alpha1.HostedControlPlane {
+			spec.Namespaces.Controller = "clusters-example" // a base has the default names
+		}
+		r := decide(t, spec, clouds["topology on"], target)
 		dir := onDisk(t, render(t, r, v1alpha1.Kustomize))
 		relative, err := filepath.Rel(filepath.Join(dir, ".."), checkout)
 		if err != nil {
