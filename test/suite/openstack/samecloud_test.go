@@ -65,7 +65,7 @@ func newEditedKeystone(t *testing.T, authURL string) *editedKeystone {
 
 func (f *editedKeystone) edited(body []byte) []byte {
 	var answer map[string]map[string]any
-	if json.Unmarshal(body, &answer) != nil {
+	if json.Unmarshal(body, &answer) != nil || answer["token"] == nil { // a refusal
 		return body
 	}
 	catalog, _ := answer["token"]["catalog"].([]any)
@@ -92,8 +92,10 @@ func TestTheDriverStaysInTheCloudThatItKnows(t *testing.T) {
 	conf := func() []byte {
 		return bytes.Replace(owner.conf(owner.newCredential(t, nil)), []byte(owner.authURL), []byte(f.keystone.URL+"/v3"), 1)
 	}
+	// Each has a credential of its own, which goes after the test. All are made before the volumes, whose deletes need them.
+	first, withoutNova, back := conf(), conf(), conf()
 	path := filepath.Join(t.TempDir(), "cloud.conf")
-	project(t, path, conf())
+	project(t, path, first)
 	d := startDriverWith(t, bed, path, "--http-endpoint="+address)
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
 	defer cancel()
@@ -124,7 +126,7 @@ func TestTheDriverStaysInTheCloudThatItKnows(t *testing.T) {
 	}
 	refused("another project", other)
 	f.without.Store("compute")
-	refused("a catalog without Nova", conf())
+	refused("a catalog without Nova", withoutNova)
 	f.without.Store("")
 
 	id := newVolume(t, d, "ext4").GetVolumeId()
@@ -138,7 +140,7 @@ func TestTheDriverStaysInTheCloudThatItKnows(t *testing.T) {
 		time.Sleep(time.Second)
 	}
 	t.Logf("the new address of Cinder was found after %v", time.Since(began).Round(time.Millisecond))
-	project(t, path, conf())
+	project(t, path, back)
 	eventually(t, "the way back", func() bool { return hasMetric(t, address, `cinder_csi_config_reloads_total{result="success"} 1`) })
 	if _, err := d.controller.DeleteVolume(ctx, &csi.DeleteVolumeRequest{VolumeId: id}); err != nil {
 		t.Error(err)
