@@ -74,6 +74,16 @@ func TestAPodIsReadAsAController(t *testing.T) {
 	}
 }
 
+// A container beside the driver may have a template of its own, such as that of a go-template. The driver's settings are read all the same.
+func TestATemplateInAContainerHidesNoSetting(t *testing.T) {
+	text := strings.NewReplacer("%VERSION", "apps/v1", "%KIND", "Deployment", "%IMAGE", "x/cinder-csi-plugin:v1", "%COMMAND", "/bin/cinder-csi-plugin", "%CONTAINERS", "containers").Replace(oldController) +
+		"      - {name: other, image: kubectl, args: [get, pods, -o, \"go-template={{.items}}\"]}\n"
+	d, notes, err := importOf(t, text)
+	if err != nil || d.Spec.ClusterID != "depot-7" || d.Spec.Topology.Mode != "disabled" {
+		t.Errorf("got cluster %q, topology %q, %v, %v", d.Spec.ClusterID, d.Spec.Topology.Mode, err, notes)
+	}
+}
+
 // importOf imports one text.
 func importOf(t *testing.T, text string) (v1alpha1.Distribution, []Note, error) {
 	t.Helper()

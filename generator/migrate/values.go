@@ -101,7 +101,7 @@ func (p *proposal) applyValue(r rule, path string, v value) error {
 	case v.empty():
 		p.note(path, "", "it is empty")
 		return nil
-	case holdsTemplate(v.any):
+	case p.document.kind() == "" && holdsTemplate(v.any): // an object is rendered; a container beside the driver may have a template of its own
 		p.note(path, "", "it is a template; write what it renders into the Distribution")
 		return nil
 	case is && p.document.kind() == "" && reflect.DeepEqual(jsonValue(v.any), jsonValue(common)):
