@@ -30,6 +30,9 @@ var (
 // the name of the chart carries nothing.
 func carried(d document) ([]document, error) {
 	c := carrier{document: d}
+	if isWorkload(d.kind()) { // a label may have the name of the chart
+		return nil, nil
+	}
 	c.walk(d.yaml)
 	if d.kind() == "HelmChartConfig" && c.found == nil { // K3s and RKE2: it changes the values of the HelmChart of its name
 		if spec, _ := d.yaml["spec"].(map[string]any); spec["valuesContent"] != nil {

@@ -84,6 +84,14 @@ func TestATemplateInAContainerHidesNoSetting(t *testing.T) {
 	}
 }
 
+// Helm's labels name the chart. A workload with one is no carrier of values.
+func TestAWorkloadWhoseLabelNamesTheChartIsRead(t *testing.T) {
+	d, _, err := importOf(t, "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: c, labels: {chart: openstack-cinder-csi}}\nspec: {template: {spec: {containers: [{name: c, image: x/cinder-csi-plugin:v1, args: [--cluster=depot-3]}]}}}\n")
+	if err != nil || d.Spec.ClusterID != "depot-3" {
+		t.Errorf("got cluster %q, %v", d.Spec.ClusterID, err)
+	}
+}
+
 // importOf imports one text.
 func importOf(t *testing.T, text string) (v1alpha1.Distribution, []Note, error) {
 	t.Helper()
