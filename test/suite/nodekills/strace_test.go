@@ -43,7 +43,11 @@ func (c call) String() string { return fmt.Sprintf("%s: %s(%s)", c.by, c.name, c
 
 // path is the file that the call is about: what is executed, else the last file that it names.
 func (c call) path() string {
-	names := namedPath.FindAllStringSubmatch(c.args, -1)
+	args := c.args
+	if strings.HasSuffix(strings.TrimSuffix(c.name, "64"), "write") { // what a tool prints may begin with a path
+		args, _, _ = strings.Cut(args, ",")
+	}
+	names := namedPath.FindAllStringSubmatch(args, -1)
 	if len(names) == 0 {
 		return ""
 	}
