@@ -20,10 +20,10 @@ crds: # copy the published CustomResourceDefinitions (snapshots, Prometheus oper
 test-tools: # as root on Debian: install the file system tools that tests run, if any is missing
 	@if [ "$$(id -u)" = 0 ] && command -v dpkg-query apt-get >/dev/null && \
 	  [ "$$(dpkg-query -W -f '$${db:Status-Status}\n' $(TEST_TOOLS) 2>/dev/null | grep -cx installed)" -lt $(words $(TEST_TOOLS)) ]; then \
-	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 install -y -qq --no-install-recommends $(TEST_TOOLS) >/dev/null; fi
+	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=600 install -y -qq --no-install-recommends $(TEST_TOOLS) >/dev/null; fi
 
 test-monitoring-tools: # as root on Debian: install Prometheus and promtool, if they are missing
-	@command -v promtool >/dev/null || { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 install -y -qq --no-install-recommends prometheus >/dev/null; }
+	@command -v promtool >/dev/null || { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=600 install -y -qq --no-install-recommends prometheus >/dev/null; }
 
 $(TOOLS) &: test/kit/render/go.mod test/kit/render/go.sum test/kit/render/kubectl/main.go test/kit/kit.mk
 	@mkdir -p bin/tools

@@ -279,3 +279,19 @@ func FuzzSysfsTree(f *testing.F) {
 		}
 	})
 }
+
+func TestTheBusIsScannedInTimeForItsCaller(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		for left, want := range map[time.Duration]time.Duration{4 * time.Second: 2 * time.Second, time.Hour: rescanAfter} {
+			ctx, cancel := context.WithTimeout(t.Context(), left)
+			defer cancel()
+			if got := rescanDelay(ctx); got != want {
+				t.Errorf("with %s left: want %s, got %s", left, want, got)
+			}
+		}
+		if got := rescanDelay(t.Context()); got != rescanAfter {
+			t.Errorf("a caller without a deadline: want %s, got %s", rescanAfter, got)
+		}
+	})
+}

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/cinder-csi/cinder-csi/driver/host/hosttest"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
@@ -322,7 +324,7 @@ func TestHasFileSystemKnowsTheCopies(t *testing.T) {
 		want  bool
 	}{
 		"nothing":              {nil, false},
-		"the first of ext":     {map[int64][]byte{extSuper: extCopy(2, 32768, 0)}, true},
+		"the first of ext":     {map[int64][]byte{1024: extCopy(2, 32768, 0)}, true},
 		"the first of xfs":     {map[int64][]byte{0: xfsCopy(65536)}, true},
 		"the first of btrfs":   {map[int64][]byte{btrfsSuper: btrfsCopy(btrfsSuper)}, true},
 		"a copy of ext":        {map[int64][]byte{128 << 20: extCopy(2, 32768, 1)}, true},
@@ -337,6 +339,56 @@ func TestHasFileSystemKnowsTheCopies(t *testing.T) {
 	}
 	if _, err := HasFileSystem(sparse{size: 1 << 30, bad: 128 << 20}); err == nil {
 		t.Error("want an error for a disk that cannot be read where a copy may lie")
+	}
+}
+
+// The numbers are those of the documents that the table names. A copy at another place is one that nobody finds.
+func TestEachFormatKeepsItsCopiesWhereItsDocumentSays(t *testing.T) {
+	t.Parallel()
+	const size = 1 << 40
+	want := map[string][]int64{
+		"btrfs":    {67108864, 274877906944},
+		"LUKS2":    {16384, 32768, 65536, 131072, 262144, 524288, 1048576, 2097152, 4194304},
+		"LVM2":     {4096},
+		"NTFS":     {size - 512},
+		"FAT32":    {3072, 24576},
+		"exFAT":    {6144, 49152},
+		"HFS+":     {size - 1024},
+		"JFS":      {61440},
+		"F2FS":     {5120},
+		"bcachefs": {3584, 1052672},
+	}
+	got := map[string][]int64{}
+	for _, f := range copyFormats {
+		if _, ok := want[f.name]; ok {
+			got[f.name] = f.offsets(size)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAnExtHasBlocks(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		low, high byte
+		wide      bool
+		want      bool
+	}{
+		"64 blocks":          {low: 64, want: true},
+		"none":               {},
+		"2^32 in 64 bits":    {high: 1, wide: true, want: true},
+		"2^32 without 64bit": {high: 1},
+	} {
+		super := make([]byte, superSize)
+		super[56], super[57], super[4], super[0x150] = 0x53, 0xEF, c.low, c.high
+		if c.wide {
+			super[96] = 0x80
+		}
+		if got := isExt(super); got != c.want {
+			t.Errorf("%s: want %t, got %t", name, c.want, got)
+		}
 	}
 }
 
@@ -357,7 +409,7 @@ func TestTheSizeOfADamagedExtIsThatOfItsBackupsToo(t *testing.T) {
 		binary.LittleEndian.PutUint32(backup[4:], 2<<20)
 		withChecksum(backup)
 		c.change(first, backup)
-		got, err := fileSystemSize(sparse{size: 8 << 30, parts: map[int64][]byte{extSuper: first, 128 << 20: backup}}, "ext4")
+		got, err := fileSystemSize(sparse{size: 8 << 30, parts: map[int64][]byte{1024: first, 128 << 20: backup}}, "ext4")
 		if got != c.want || err != nil {
 			t.Errorf("%s: want %s, got %s, %v", name, c.want, got, err)
 		}
@@ -365,7 +417,7 @@ func TestTheSizeOfADamagedExtIsThatOfItsBackupsToo(t *testing.T) {
 	first, wide := extCopy(2, 32768, 0), slices.Clone(extCopy(2, 32768, 0))
 	wide[0x60], wide[0x150] = 0x80, 1
 	for want, super := range map[volume.Size][]byte{1 << 32: first, 1<<32 + 1<<44: wide} {
-		if got, err := fileSystemSize(sparse{size: 8 << 30, parts: map[int64][]byte{extSuper: super}}, "ext4"); got != want || err != nil {
+		if got, err := fileSystemSize(sparse{size: 8 << 30, parts: map[int64][]byte{1024: super}}, "ext4"); got != want || err != nil {
 			t.Errorf("want %s, got %s, %v", want, got, err)
 		}
 	}

@@ -68,7 +68,7 @@ func tornExt() sparse {
 		withChecksum(super)
 	}
 	first[0x3FC]++
-	return sparse{size: 8 << 30, parts: map[int64][]byte{extSuper: first, 128 << 20: backup, 384 << 20: later}}
+	return sparse{size: 8 << 30, parts: map[int64][]byte{1024: first, 128 << 20: backup, 384 << 20: later}}
 }
 
 // Each program that may write runs to its end, and only on the disk that is verified just before.
@@ -294,18 +294,18 @@ func TestASuperblockIsTornOnlyIfABackupSaysSo(t *testing.T) {
 		want   int64 // the block of the backup; 0 for none
 	}{
 		"torn":                         {func(map[int64][]byte) {}, 32768},
-		"a right checksum":             {func(p map[int64][]byte) { withChecksum(p[extSuper]) }, 0},
-		"no checksums":                 {func(p map[int64][]byte) { p[extSuper][0x65] = 0 }, 0},
+		"a right checksum":             {func(p map[int64][]byte) { withChecksum(p[1024]) }, 0},
+		"no checksums":                 {func(p map[int64][]byte) { p[1024][0x65] = 0 }, 0},
 		"the first backup lost":        {func(p map[int64][]byte) { delete(p, 128<<20) }, 3 * 32768},
 		"the first backup damaged":     {func(p map[int64][]byte) { p[128<<20][0x3FC]++ }, 3 * 32768},
 		"every backup damaged":         {func(p map[int64][]byte) { p[128<<20][0x3FC]++; p[384<<20][0x3FC]++ }, 0},
 		"backups without a checksum":   {func(p map[int64][]byte) { p[128<<20][0x65], p[384<<20][0x65] = 0, 0 }, 0},
-		"another size than the backup": {func(p map[int64][]byte) { p[extSuper][4]++ }, 0},
-		"another feature":              {func(p map[int64][]byte) { p[extSuper][0x61]++ }, 0},
-		"a journal to replay":          {func(p map[int64][]byte) { p[extSuper][0x60] ^= 4 }, 32768},
+		"another size than the backup": {func(p map[int64][]byte) { p[1024][4]++ }, 0},
+		"another feature":              {func(p map[int64][]byte) { p[1024][0x61]++ }, 0},
+		"a journal to replay":          {func(p map[int64][]byte) { p[1024][0x60] ^= 4 }, 32768},
 		"the backup of the last group": {func(p map[int64][]byte) { moveBackup(p, 31) }, 31 * 32768},
 		"one beyond the last group":    {func(p map[int64][]byte) { moveBackup(p, 32) }, 0},
-		"no blocks in a group":         {func(p map[int64][]byte) { clear(p[extSuper][0x20:0x24]) }, 0},
+		"no blocks in a group":         {func(p map[int64][]byte) { clear(p[1024][0x20:0x24]) }, 0},
 		"another number of the group":  {func(p map[int64][]byte) { p[128<<20][0x5A] = 2; withChecksum(p[128<<20]); delete(p, 384<<20) }, 0},
 	} {
 		d := tornExt()
@@ -333,7 +333,7 @@ func TestASuperblockWithoutAChecksumIsCleanOnlyIfABackupAgrees(t *testing.T) {
 		first, backup := extCopy(2, 32768, 0), extCopy(2, 32768, 1)
 		first[0x3A] = 1
 		c.change(first, backup)
-		if got := extClean(sparse{size: 4 << 30, parts: map[int64][]byte{extSuper: first, 128 << 20: backup}}); got != c.want {
+		if got := extClean(sparse{size: 4 << 30, parts: map[int64][]byte{1024: first, 128 << 20: backup}}); got != c.want {
 			t.Errorf("%s: want %t, got %t", name, c.want, got)
 		}
 	}
