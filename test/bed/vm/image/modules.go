@@ -76,8 +76,9 @@ func (k kernelModules) add(to image.Tree, names []string) (load []string, err er
 	return load, nil
 }
 
-// mayLack are modules of some kernels only: newer ones have the checksums in libraries, which the modules of file systems need.
-var mayLack = []string{"crc32c_generic", "blake2b_generic"}
+// mayLack are modules of some kernels only: newer ones have the checksums in libraries, which the modules of file systems need. Debian's kernels for
+// clouds have a driver of SATA, the bus of libvirt's CD-ROM drives on q35, from 13 on.
+var mayLack = []string{"crc32c_generic", "blake2b_generic", "ahci"}
 
 // present leaves out the modules of mayLack that the kernel does not have.
 func (k kernelModules) present(names []string) []string {
