@@ -291,7 +291,7 @@ measure-inspect: build #: time and memory of inspect on the real cloud, against 
 	$(MAKE) openstack-up
 	$(BED_TEST) -tags $(TAGS),openstack ./test/suite/openstack -run TestInspectTakesAboutAsLongAsItsSlowestCall
 
-measure-anatomy: build tools image-driver #: where the time of four flows goes in the cluster, by this driver and by upstream's plugin in turn (PLUGIN=PATH, UPSTREAM=DIR, REPEAT=3, KEEP=1); fills in docs/explanation/e2e.md
+measure-anatomy: build tools image-driver #: where the time of four flows goes in the cluster, by this driver and by upstream's plugin in turn (PLUGIN=PATH, UPSTREAM=DIR, REPEAT=3, KEEP=1); fills in test/suite/cluster/RESULTS.md
 	$(GATE) -count 1 -tags $(TAGS),cluster -timeout 90m -run '^TestAnatomy$$' ./test/suite/cluster -repeat $(or $(REPEAT),3) -anatomy $(CURDIR)/bin/anatomy.json $(if $(KEEP),-keep)
 	go run ./test/judge report -anatomy bin/anatomy.json
 
