@@ -117,10 +117,16 @@ func generatorFlags() string {
 	return b.String()
 }
 
+// ofKubernetes are the keys below those that take what Kubernetes takes.
+var ofKubernetes = regexp.MustCompile(`\.(affinity|tolerations\[\]|topologySpreadConstraints\[\])\.`)
+
 func distributionKeys() string {
 	var b strings.Builder
 	b.WriteString("| key | holds | default | meaning | refused |\n| --- | --- | --- | --- | --- |\n")
 	for _, k := range v1alpha1.Keys() {
+		if ofKubernetes.MatchString(k.Path) {
+			continue
+		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", k.Path, k.Type, k.Default, k.Meaning, k.Refused)
 	}
 	return b.String()
@@ -142,6 +148,16 @@ func rulesBlock(rules []openstack.AccessRule) string {
 		b.WriteString("\n")
 	}
 	b.WriteString("]\n```\n")
+	return b.String()
+}
+
+// exitCodes lists the exit codes of a program.
+func exitCodes(exits []cli.Exit) string {
+	var b strings.Builder
+	b.WriteString("| code | meaning |\n| --- | --- |\n")
+	for _, e := range exits {
+		fmt.Fprintf(&b, "| %d | %s |\n", e.Code, e.Meaning)
+	}
 	return b.String()
 }
 
@@ -199,7 +215,9 @@ func TestDoctorKnowsEveryMicroversionOfTheDriver(t *testing.T) {
 func TestReferencesListWhatTheCodeHas(t *testing.T) {
 	for path, parts := range map[string]map[string]string{
 		"reference/driver.md":       {"flags": flagsTable(), "options": optionsTable(), "guest-token": guestTokenTable()},
-		"reference/generator.md":    {"flags": generatorFlags(), "keys": distributionKeys(), "checks": doctorChecks(), "import": importRows()},
+		"reference/generator.md":    {"flags": generatorFlags(), "checks": doctorChecks(), "exits": exitCodes(cli.Exits)},
+		"reference/keys.md":         {"keys": distributionKeys()},
+		"../generator/migrate/KEYS.md": {"import": importRows()},
 		"how-to/troubleshoot.md":    troubleshootParts(t),
 		"reference/access-rules.md": {"access-rules": rulesBlock(openstack.AccessRules())},
 	} {
