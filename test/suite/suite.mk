@@ -10,7 +10,7 @@ endif
 .PHONY: demo test-full test-full-race test-full-errors test-full-sanity test-full-histories test-full-histories-long test-full-partial test-full-attack
 .PHONY: test-full-node-kills test-full-node-kills-ci test-full-examples test-full-sizes test-mutants test-html
 
-demo: build ## inspect, generate and verify on a simulated cloud, and one volume's life (as root, with a file); VERBOSE=1 prints everything
+demo: build ## the whole product on a simulated cloud, with one volume's life (as root, with a file); VERBOSE=1 prints everything
 	go run ./test/suite/demo -bin bin -dir bin/demo $(if $(VERBOSE),-verbose)
 
 ALL_SUITES := race sizes errors histories partial attack disks node-kills sanity examples
