@@ -117,10 +117,16 @@ func generatorFlags() string {
 	return b.String()
 }
 
+// ofKubernetes are the keys below those that take what Kubernetes takes.
+var ofKubernetes = regexp.MustCompile(`\.(affinity|tolerations\[\]|topologySpreadConstraints\[\])\.`)
+
 func distributionKeys() string {
 	var b strings.Builder
 	b.WriteString("| key | holds | default | meaning | refused |\n| --- | --- | --- | --- | --- |\n")
 	for _, k := range v1alpha1.Keys() {
+		if ofKubernetes.MatchString(k.Path) {
+			continue
+		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", k.Path, k.Type, k.Default, k.Meaning, k.Refused)
 	}
 	return b.String()
@@ -142,6 +148,16 @@ func rulesBlock(rules []openstack.AccessRule) string {
 		b.WriteString("\n")
 	}
 	b.WriteString("]\n```\n")
+	return b.String()
+}
+
+// exitCodes lists the exit codes of a program.
+func exitCodes(exits []cli.Exit) string {
+	var b strings.Builder
+	b.WriteString("| code | meaning |\n| --- | --- |\n")
+	for _, e := range exits {
+		fmt.Fprintf(&b, "| %d | %s |\n", e.Code, e.Meaning)
+	}
 	return b.String()
 }
 
@@ -198,55 +214,56 @@ func TestDoctorKnowsEveryMicroversionOfTheDriver(t *testing.T) {
 
 func TestReferencesListWhatTheCodeHas(t *testing.T) {
 	for path, parts := range map[string]map[string]string{
-		"reference/driver.md":       {"flags": flagsTable(), "options": optionsTable(), "guest-token": guestTokenTable()},
-		"reference/generator.md":    {"flags": generatorFlags(), "keys": distributionKeys(), "checks": doctorChecks(), "import": importRows()},
-		"how-to/troubleshoot.md":    troubleshootParts(t),
-		"reference/access-rules.md": {"access-rules": rulesBlock(openstack.AccessRules())},
+		"reference/driver.md": {
+			"flags": flagsTable(), "options": optionsTable(), "guest-token": guestTokenTable(),
+			"class": describedTable("key", contract.StorageClassParameters), "attributes-class": describedTable("key", contract.AttributesClassParameters),
+			"snapshot-class": describedTable("key", contract.SnapshotClassParameters), "metadata": describedTable("key", contract.VolumeMetadata),
+		},
+		"reference/generator.md":       {"flags": generatorFlags(), "checks": doctorChecks(), "exits": exitCodes(cli.Exits)},
+		"reference/keys.md":            {"keys": distributionKeys()},
+		"../generator/migrate/KEYS.md": {"import": importRows()},
+		"how-to/troubleshoot.md":       troubleshootParts(t),
+		"reference/access-rules.md":    {"access-rules": rulesBlock(openstack.AccessRules())},
 	} {
 		page.Hold(t, path, parts, *update, "go test ./docs -update")
 	}
 }
 
-// parametersOf are the keys of the table in a section of the driver's reference.
-func parametersOf(t *testing.T, section string) []string {
-	t.Helper()
-	text, err := os.ReadFile("reference/driver.md")
-	if err != nil {
-		t.Fatal(err)
+// describedTable lists names with what they mean.
+func describedTable(head string, all []contract.Described) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "| %s | meaning |\n| --- | --- |\n", head)
+	for _, d := range all {
+		fmt.Fprintf(&b, "| `%s` | %s |\n", d.Name, d.Meaning)
 	}
-	_, rest, found := strings.Cut(string(text), "\n## "+section+"\n")
-	if !found {
-		t.Fatalf("there is no section %s", section)
-	}
-	rest, _, _ = strings.Cut(rest, "\n## ")
-	var keys []string
-	for _, row := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\|[^|]*\\|$").FindAllStringSubmatch(rest, -1) {
-		if !strings.HasPrefix(row[1], strings.ToUpper(row[1][:1])) { // a gRPC code begins with a capital
-			keys = append(keys, row[1])
-		}
-	}
-	slices.Sort(keys)
-	return keys
+	return b.String()
 }
 
-// What the sidecars read or add themselves is theirs to describe, but for the file system.
-func TestTheReferenceListsEveryParameterOfEveryClass(t *testing.T) {
-	own := func(keys []string, more ...string) []string {
-		keys = slices.DeleteFunc(slices.Clone(keys), func(key string) bool {
-			return key == "fstype" || contract.FromSidecar(key) && key != "csi.storage.k8s.io/fstype"
-		})
-		keys = append(keys, more...)
-		slices.Sort(keys)
-		return keys
-	}
-	metadata := contract.ParameterMetadataPrefix + "KEY"
-	for section, want := range map[string][]string{
-		"StorageClass parameters":          own(contract.StorageClassKeys, metadata),
-		"VolumeSnapshotClass parameters":   own(contract.SnapshotClassKeys, metadata),
-		"VolumeAttributesClass parameters": own([]string{contract.ParameterType, contract.ParameterPolicy}, metadata),
+// codeRow is a row of a table of gRPC codes.
+var codeRow = regexp.MustCompile("(?m)^\\| ((?:`[A-Z][A-Za-z]+`(?:, )?)+) \\|")
+
+// The tables of codes say when an RPC answers with a code. Which codes it has is decided elsewhere, and reviewed: in test/suite/errortable, which has the RPCs of
+// the controller.
+func TestTheTablesOfCodesHaveTheCodesOfTheirRPC(t *testing.T) {
+	table, driver := readPage(t, "../test/suite/errortable/testdata/table.txt"), readPage(t, "reference/driver.md")
+	for section, rpc := range map[string]string{
+		"\n## VolumeAttributesClass parameters\n": "ControllerModifyVolume", "\n## Attaching\n": "ControllerPublishVolume",
 	} {
-		if diff := cmp.Diff(want, parametersOf(t, section)); diff != "" {
-			t.Errorf("%s, -code +docs\n%s", section, diff)
+		_, text, _ := strings.Cut(driver, section)
+		text, _, _ = strings.Cut(text, "\n## ")
+		got, has := 0, map[string]bool{}
+		for _, row := range regexp.MustCompile(`(?m)^`+rpc+`\t[^\t]+\t[^\t]+\t(\w+)\t`).FindAllStringSubmatch(table, -1) {
+			has[row[1]] = true
+		}
+		for _, row := range codeRow.FindAllStringSubmatch(text, -1) {
+			for _, code := range strings.Split(strings.ReplaceAll(row[1], "`", ""), ", ") {
+				if got++; !has[code] {
+					t.Errorf("reference/driver.md: %s never answers %s", rpc, code)
+				}
+			}
+		}
+		if got < 4 {
+			t.Errorf("reference/driver.md: the table of codes of %s has %d", rpc, got)
 		}
 	}
 }

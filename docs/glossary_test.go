@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-const glossary = "explanation/glossary.md"
+const glossary = "contributing/glossary.md"
 
 // place is a link to an identifier of a file. TestEveryLinkLeadsSomewhere checks that the file exists.
 var place = regexp.MustCompile("\\[`([^`]+)`\\]\\(([^)#]+)\\)")
@@ -58,7 +58,7 @@ func TestTheGlossaryExplainsEachWordOnceInOneSentence(t *testing.T) {
 func TestEachPlaceOfTheGlossaryHasItsWord(t *testing.T) {
 	for _, c := range concepts(t) {
 		for _, link := range place.FindAllStringSubmatch(c.place, -1) {
-			text, err := os.ReadFile(filepath.Join("explanation", link[2]))
+			text, err := os.ReadFile(filepath.Join(filepath.Dir(glossary), link[2]))
 			if err != nil {
 				t.Errorf("%s: %v", c.word, err)
 			} else if !defines(string(text), link[1]) {

@@ -172,7 +172,7 @@ func TestEveryLinkedModuleHasALicenceThatMayBeLinked(t *testing.T) {
 		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", path, m.version, licence, in)
 	}
-	const page = "reference/licences.md"
+	const page = "../THIRD_PARTY.md"
 	if *update {
 		if err := os.WriteFile(page, []byte(b.String()), 0o644); err != nil {
 			t.Fatal(err)

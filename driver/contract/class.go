@@ -42,10 +42,8 @@ const (
 
 // StorageClassKeys lists every parameter of a StorageClass, with those that external-provisioner reads or adds, and without those that
 // begin with ParameterMetadataPrefix.
-var StorageClassKeys = []string{
-	ParameterType, ParameterZone, ParameterMetadata, ParameterHints,
-	ParameterBlockSize, ParameterInodeSize, ParameterBytesPerInode, ParameterInodes, ParameterFeatures,
-	parameterFSType, parameterOldFSType,
+var StorageClassKeys = append(keysOf(StorageClassParameters),
+	parameterOldFSType,
 	MetadataPVCName, MetadataPVCNamespace, MetadataPVName,
 	"csi.storage.k8s.io/provisioner-secret-name", "csi.storage.k8s.io/provisioner-secret-namespace",
 	"csi.storage.k8s.io/controller-publish-secret-name", "csi.storage.k8s.io/controller-publish-secret-namespace",
@@ -53,16 +51,15 @@ var StorageClassKeys = []string{
 	"csi.storage.k8s.io/node-stage-secret-name", "csi.storage.k8s.io/node-stage-secret-namespace",
 	"csi.storage.k8s.io/node-publish-secret-name", "csi.storage.k8s.io/node-publish-secret-namespace",
 	"csi.storage.k8s.io/node-expand-secret-name", "csi.storage.k8s.io/node-expand-secret-namespace",
-}
+)
 
 // SnapshotClassKeys lists every parameter of a VolumeSnapshotClass, with those that external-snapshotter reads or adds.
-var SnapshotClassKeys = []string{
-	ParameterType, ParameterForce, ParameterZone, ParameterBackupTime, ParameterIncremental,
+var SnapshotClassKeys = append(keysOf(SnapshotClassParameters),
 	MetadataSnapshotName, MetadataSnapshotNamespace, MetadataSnapshotContentName,
 	"csi.storage.k8s.io/snapshotter-secret-name", "csi.storage.k8s.io/snapshotter-secret-namespace",
 	"csi.storage.k8s.io/snapshotter-list-secret-name", "csi.storage.k8s.io/snapshotter-list-secret-namespace",
 	"csi.storage.k8s.io/snapshotter-get-secret-name", "csi.storage.k8s.io/snapshotter-get-secret-namespace",
-}
+)
 
 // StorageClass holds the parameters of a StorageClass, with those that external-provisioner adds.
 type StorageClass struct {

@@ -68,10 +68,7 @@ const (
 )
 
 // OwnMetadata lists the metadata keys that only the driver writes.
-var OwnMetadata = []string{
-	MetadataCluster, MetadataPVCName, MetadataPVCNamespace, MetadataPVName, MetadataRequest, MetadataSent, MetadataShared,
-	MetadataVolumeMode, MetadataFSType, MetadataRestore,
-}
+var OwnMetadata = keysOf(VolumeMetadata)
 
 // Keys of the metadata that the driver writes to Cinder snapshots, besides MetadataCluster and MetadataRequest.
 const (

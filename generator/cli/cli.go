@@ -36,6 +36,21 @@ const (
 	Usage     = 64 // wrong usage or an invalid configuration
 )
 
+// Exit is an exit code and what it means. They are a contract with scripts.
+type Exit struct {
+	Code    int
+	Meaning string
+}
+
+// Exits are all exit codes, as the reference lists them.
+var Exits = []Exit{
+	{OK, "done; with `--check`: DIR is what would be written"},
+	{Failure, "failure: the cloud did not answer, the credential may not list zones or volume types, a check found something wrong, an internal error"},
+	{Different, "only with `--check`, of `generate` or `plan`: a difference"},
+	{Refused, "refused; the message names the `--accept`, or `--force`, that allows it. No flag allows to replace files that the generator did not write"},
+	{Usage, "wrong usage, or a configuration that cannot be read or used"},
+}
+
 // World is everything outside of the commands.
 type World struct {
 	Stdin          io.Reader

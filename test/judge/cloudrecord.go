@@ -200,7 +200,7 @@ func cloudNotes(records []cloudRecord) string {
 				fmt.Fprintf(&b, "- %s, %s: `%s` failed\n", r.where(), name, test)
 			}
 			if n := len(s.FailedSpecs); n > 0 {
-				fmt.Fprintf(&b, "- %s, %s: %d specs failed ([names and reasons](../../test/suite/openstack/records/%s))\n", r.where(), name, n, r.file())
+				fmt.Fprintf(&b, "- %s, %s: %d specs failed ([names and reasons](../../suite/openstack/records/%s))\n", r.where(), name, n, r.file())
 			}
 			byReason := map[string][]string{}
 			for test, reason := range s.Skipped {

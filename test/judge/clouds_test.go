@@ -68,7 +68,7 @@ func TestARunIsAddedToTheRecordOfItsCloud(t *testing.T) {
 	for _, line := range []string{
 		"| Epoxy (Keystone 27.0.0, Cinder 26.0.0, Nova 31.0.0) | file, loop | 1 passed, 1 failed, 1 skipped | 7 passed, 2 not run | not run | 3 passed, 0 failed, 1 skipped; 2 passed, 0 failed, 0 skipped | 4 passed, 1 failed, 2 skipped | not run | 4 passed | 0 passed, 1 failed | no guests |\n",
 		"- epoxy file loop, cloudparity: `TestParity/another` failed\n- epoxy file loop, cloudparity: 1 skipped: no\n" +
-			"- epoxy file loop, upstream's csi-sanity: 1 specs failed ([names and reasons](../../test/suite/openstack/records/epoxy-file-loop.json))\n- epoxy file loop, driver: `TestAnything` failed\n",
+			"- epoxy file loop, upstream's csi-sanity: 1 specs failed ([names and reasons](../../suite/openstack/records/epoxy-file-loop.json))\n- epoxy file loop, driver: `TestAnything` failed\n",
 	} {
 		if !strings.Contains(got, line) {
 			t.Errorf("want line %q in\n%s", line, got)

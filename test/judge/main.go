@@ -1,10 +1,11 @@
-// Command judge reads what a run left, and keeps a record of it beside the suite. It fills the parts of pages that are made of records.
+// Command judge reads what a run left, and keeps a record of it beside the suite. It fills the
+// parts of RESULTS.md files, and of one page, that are made of records.
 //
 //	go test -json … | go run ./test/judge clouds -bed DIR      a run on a cloud of test/bed/clouds: the record of that cloud, and the table
 //	go test -json … | go run ./test/judge clouds -bed DIR -again    the run has tests that failed in the record; those that pass now have passed
 //	go test -json … | go run ./test/judge clouds -bed DIR -rest     the run has tests that the stopped run of the record did not reach
 //	go test -json … | go run ./test/judge versions -bed DIR    a run on a whole cluster
-//	go run ./test/judge report -log FILE [-when TEXT] | -upstream FILE | -anatomy FILE | -suite FILE    the page about the cluster of three nodes
+//	go run ./test/judge report -log FILE [-when TEXT] | -upstream FILE | -anatomy FILE | -suite FILE    the results of the cluster of three nodes
 //	go run ./test/judge scale                                  the tables of large clusters
 //
 // Each also fills its pages from all records; without -bed it does that alone.
@@ -36,7 +37,7 @@ var commands = map[string]func(root string, f *flags) error{
 	},
 	"scale": func(string, *flags) error { return nil },
 	"report": func(root string, f *flags) error {
-		return report(filepath.Join(root, "docs/explanation/e2e.md"), f.given)
+		return report(root, f.given)
 	},
 }
 
@@ -59,16 +60,16 @@ func (f *flags) record(judge func(io.Reader) error) error {
 	return err
 }
 
-// judged are the pages with parts that are made of records, by command.
+// judged are the files with parts that are made of records, by command.
 var judged = []struct {
 	command, page string
 	parts         func(root string) (map[string]string, error)
 }{
-	{"clouds", "docs/reference/compatibility.md", func(root string) (map[string]string, error) {
+	{"clouds", "test/bed/clouds/RESULTS.md", func(root string) (map[string]string, error) {
 		records, err := cloudRecords(filepath.Join(root, cloudDir))
 		return map[string]string{"clouds": cloudTable(records)}, err
 	}},
-	{"versions", "docs/reference/compatibility.md", func(root string) (map[string]string, error) {
+	{"versions", "test/suite/apiserver/RESULTS.md", func(root string) (map[string]string, error) {
 		runs, err := page.Records[versionRun](filepath.Join(root, versionDir))
 		if err != nil {
 			return nil, err
@@ -76,7 +77,7 @@ var judged = []struct {
 		clusters, err := page.Records[cluster](filepath.Join(root, clusterDir))
 		return map[string]string{"versions": versionTable(runs), "clusters": clusterTable(clusters)}, err
 	}},
-	{"scale", "docs/explanation/scale.md", scaleParts("docs/explanation/scale.md")},
+	{"scale", scaleResults, scaleParts(scaleResults)},
 	{"scale", "docs/reference/sizing.md", scaleParts("docs/reference/sizing.md")},
 }
 

@@ -18,12 +18,15 @@ type given struct {
 	suite     string // the summary of the external-storage suite
 }
 
-// report writes what is given into the page, and leaves the rest of it as it is.
-func report(path string, g given) error {
+// clusterResults has what the runs on the cluster of three nodes showed.
+const clusterResults = "test/suite/cluster/RESULTS.md"
+
+// report writes what is given into the results, and leaves the rest of them as it is.
+func report(root string, g given) error {
 	if g.log == "" && g.upstream == "" && g.anatomy == "" && g.suite == "" {
 		return errors.New("give -log, -upstream, -anatomy or -suite")
 	}
-	parts := map[string]string{}
+	path, parts := filepath.Join(root, clusterResults), map[string]string{}
 	content, err := os.ReadFile(path)
 	if err != nil {
 		return err
@@ -52,7 +55,7 @@ func report(path string, g given) error {
 		if err != nil {
 			return err
 		}
-		chart := filepath.Join(filepath.Dir(path), "..", "images", "e2e-anatomy.svg")
+		chart := filepath.Join(root, "docs/images/e2e-anatomy.svg")
 		if err := os.WriteFile(chart, []byte(m.SVG()), 0o644); err != nil {
 			return err
 		}

@@ -9,13 +9,16 @@ import (
 	"github.com/cinder-csi/cinder-csi/test/suite/scale/record"
 )
 
+// scaleResults has the tables that only a person who changes the driver reads; the page about sizing has the others.
+const scaleResults = "test/suite/scale/RESULTS.md"
+
 // scaleDir has the records of `make test-scale`; earlier are those of the runs before.
 const scaleDir = "test/suite/scale/records"
 
 // scaleTables are the tables of each page: by the names of the parts.
 var scaleTables = map[string]map[string]func([]record.Run) string{
-	"docs/explanation/scale.md": {"budgets": budgets, "times": times, "requests": requests, "fairness": fairness, "rpcs": rpcs, "processes": processes, "beyond": atScale, "comparison": comparison, "runs": which},
-	"docs/reference/sizing.md":  {"sizes": sizes, "settings": settings},
+	scaleResults:               {"budgets": budgets, "times": times, "requests": requests, "fairness": fairness, "rpcs": rpcs, "processes": processes, "beyond": atScale, "comparison": comparison, "runs": which},
+	"docs/reference/sizing.md": {"sizes": sizes, "settings": settings},
 }
 
 // scaleParts makes the parts of a page. That of how far two runs agree is also made of the earlier runs.
@@ -37,7 +40,7 @@ func scaleParts(name string) func(root string) (map[string]string, error) {
 				parts[table] = of(ours(runs))
 			}
 		}
-		if name == "docs/explanation/scale.md" {
+		if name == scaleResults {
 			parts["agreement"] = agreement(ours(runs), earlier)
 		}
 		return parts, nil

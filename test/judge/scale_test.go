@@ -58,7 +58,7 @@ func TestEachTableShowsItsFigures(t *testing.T) {
 		"rpcs":      {"| rate | 1,000 volumes, 100 nodes | CreateVolume | 12 | 1.5 | 8 | 2 Aborted |"},
 		"processes": {"| 1,000 volumes, 100 nodes | driver controller-0 | 40.0 | 10.0 | 95.0 | 100.0 | 3.0 | 0.0 |"},
 	} {
-		got := scaleTables["docs/explanation/scale.md"][name]([]record.Run{scaleRun})
+		got := scaleTables[scaleResults][name]([]record.Run{scaleRun})
 		for _, line := range want {
 			if !strings.Contains(got, line+"\n") {
 				t.Errorf("%s: want the line %s in\n%s", name, line, got)

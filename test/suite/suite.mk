@@ -10,8 +10,8 @@ endif
 .PHONY: demo test-full test-full-race test-full-errors test-full-sanity test-full-histories test-full-histories-long test-full-partial test-full-attack
 .PHONY: test-full-node-kills test-full-node-kills-ci test-full-examples test-full-sizes test-mutants test-html
 
-demo: build ## inspect, generate and verify on a simulated cloud, and one volume's life (as root, with a file)
-	go run ./test/suite/demo -bin bin -dir bin/demo
+demo: build ## the whole product on a simulated cloud, with one volume's life (as root, with a file); VERBOSE=1 prints everything
+	go run ./test/suite/demo -bin bin -dir bin/demo $(if $(VERBOSE),-verbose)
 
 ALL_SUITES := race sizes errors histories partial attack disks node-kills sanity examples
 test-full: $(addprefix test-full-,$(or $(SUITE),$(ALL_SUITES))) ## each suite in full, half an hour on two cores (SUITE=race, "errors sanity", list)
@@ -293,7 +293,7 @@ measure-inspect: build #: time and memory of inspect on the real cloud, against 
 	$(MAKE) openstack-up
 	$(BED_TEST) -tags $(TAGS),openstack ./test/suite/openstack -run TestInspectTakesAboutAsLongAsItsSlowestCall
 
-measure-anatomy: build tools image-driver #: where the time of four flows goes in the cluster, by this driver and by upstream's plugin in turn (PLUGIN=PATH, UPSTREAM=DIR, REPEAT=3, KEEP=1); fills in docs/explanation/e2e.md
+measure-anatomy: build tools image-driver #: where the time of four flows goes in the cluster, by this driver and by upstream's plugin in turn (PLUGIN=PATH, UPSTREAM=DIR, REPEAT=3, KEEP=1); fills in test/suite/cluster/RESULTS.md
 	$(GATE) -count 1 -tags $(TAGS),cluster -timeout 90m -run '^TestAnatomy$$' ./test/suite/cluster -repeat $(or $(REPEAT),3) -anatomy $(CURDIR)/bin/anatomy.json $(if $(KEEP),-keep)
 	go run ./test/judge report -anatomy bin/anatomy.json
 

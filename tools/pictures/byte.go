@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-const guestsPage = "docs/explanation/guests.md"
+const guestsPage = "test/suite/guests/RESULTS.md"
 
 // places are the places of the path of a byte. A place of the page that is not here is an error.
 var places = []string{"guest", "compute", "Ceph"}

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	e2ePage         = "docs/explanation/e2e.md"
-	performancePage = "docs/explanation/performance.md"
+	e2ePage         = "test/suite/cluster/RESULTS.md"
+	performancePage = "test/suite/openstack/RESULTS.md"
 )
 
 // table gives the cells of the table whose header follows a line of a page that begins with a text.

@@ -244,7 +244,7 @@ func TestAModuleWithoutLicenceIsRefused(t *testing.T) {
 
 func TestLicencesAreReadFromTheReferencePage(t *testing.T) {
 	t.Parallel()
-	licences, err := readLicences("../../docs/reference/licences.md")
+	licences, err := readLicences("../../THIRD_PARTY.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -92,7 +92,7 @@ func prepare(ctx context.Context, o Options) (*release, error) {
 	if r.time, err = epoch(os.Getenv("SOURCE_DATE_EPOCH"), r.time); err != nil {
 		return nil, err
 	}
-	if r.licences, err = readLicences("docs/reference/licences.md"); err != nil {
+	if r.licences, err = readLicences("THIRD_PARTY.md"); err != nil {
 		return nil, err
 	}
 	return r, errors.Join(os.RemoveAll(r.dir), os.MkdirAll(r.dir, 0o755))

@@ -189,7 +189,7 @@ func TestEveryPlaceOfACopyIsReadAndTheReadsAreBounded(t *testing.T) {
 		if copies, err := FindCopies(t.Context(), d); err != nil || len(copies) > 0 {
 			t.Errorf("%d: want an empty disk, got %+v, %v", size, copies, err)
 		}
-		if n := int64(len(copyPlaces(size))); n != want.places || reads.Load() != want.pages { // as docs/explanation/node.md says
+		if n := int64(len(copyPlaces(size))); n != want.places || reads.Load() != want.pages { // as NODE.md says
 			t.Errorf("%d: want %d places on %d pages, got %d: {%d, %d},", size, want.places, want.pages, size, n, reads.Load())
 		}
 		places := copyPlaces(size)

@@ -72,7 +72,7 @@ func (g group) total() (mean, least, most float64) {
 func (m Measurement) Markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Measured on %s. Seconds, averages over all runs; a run of many pods counts each pod.\n\n", m.When)
-	b.WriteString("![time of each flow by layer](../images/e2e-anatomy.svg)\n\n")
+	b.WriteString("![time of each flow by layer](../../../docs/images/e2e-anatomy.svg)\n\n")
 	b.WriteString("| flow | driver | runs | total (least to most) |")
 	for _, layer := range Layers {
 		fmt.Fprintf(&b, " %s |", layer)

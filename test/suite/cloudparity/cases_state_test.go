@@ -9,7 +9,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
 )
 
-// stateCases are about servers, volumes and backends in states that make Nova or Cinder refuse a request. docs/contributing/simulated-cloud.md
+// stateCases are about servers, volumes and backends in states that make Nova or Cinder refuse a request. internal/openstacksim/REFUSALS.md
 // names the place in their sources.
 func stateCases() []Case {
 	var all []Case

@@ -23,7 +23,7 @@ var update = flag.Bool("update", false, "write testdata/ again")
 
 // scenario is one promise of the project, tried on the cluster. It works in a namespace of its own, and leaves nothing behind.
 type scenario struct {
-	name string // as docs/explanation/e2e.md has it
+	name string // as RESULTS.md has it
 	run  func(t *testing.T, c *cluster)
 }
 

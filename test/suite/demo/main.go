@@ -2,6 +2,8 @@
 // explains its decisions and writes the six bundles. The driver creates, attaches and deletes a volume. If the demo runs as root and the
 // machine has loop devices, the driver also mounts the volume with a file system and a file.
 //
+// It prints what fits on a screen; -verbose prints everything.
+//
 //	go run ./test/suite/demo -bin bin -dir bin/demo
 package main
 
@@ -24,59 +26,61 @@ const limit = 2 * time.Minute
 func main() {
 	bin := flag.String("bin", "bin", "`directory` of the programs")
 	dir := flag.String("dir", filepath.Join("bin", "demo"), "`directory` for the output; the demo empties it first")
+	verbose := flag.Bool("verbose", false, "print the whole inventory, every decision and every call")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	if err := demo(ctx, *bin, *dir); err != nil {
+	out := &screen{to: os.Stdout, verbose: *verbose}
+	if err := demo(ctx, out, *bin, *dir); err != nil {
 		fmt.Fprintln(os.Stderr, "demo:", err)
 		os.Exit(1)
 	}
 }
 
-func demo(ctx context.Context, bin, dir string) error {
+func demo(ctx context.Context, out *screen, bin, dir string) error {
 	begin := time.Now()
 	bin, dir, err := prepare(bin, dir)
 	if err != nil {
 		return err
 	}
-	heading("1", "A simulated OpenStack cloud")
+	out.heading("1", "A simulated OpenStack cloud")
 	cloud, err := startCloud(ctx, bin, dir)
 	if err != nil {
 		return err
 	}
 	defer cloud.kill()
-	fmt.Printf("Keystone, Cinder, Nova and the metadata service answer at %s\n", cloud.url)
+	out.printf("Keystone, Cinder, Nova and the metadata service answer at %s, without TLS\n", cloud.url)
 	if cloud.disks == "" {
-		fmt.Printf("Its volumes have no data, and the demo mounts nothing: %s\n", cloud.why)
+		out.printf("Its volumes have no data, and the demo mounts nothing: %s\n", cloud.why)
 	} else {
-		fmt.Println("Its volumes have data: an attached volume is a loop device on this machine")
+		out.printf("Its volumes have data: an attached volume is a loop device on this machine\n")
 	}
 
-	if err := generate(ctx, bin, short(dir), cloud); err != nil {
+	if err := generate(ctx, out, bin, short(dir), cloud); err != nil {
 		return err
 	}
-	heading("4", "The driver: a volume from creation to deletion, over gRPC")
-	if err := life(ctx, bin, dir, cloud); err != nil {
+	out.heading("4", "The driver: a volume from creation to deletion, over gRPC")
+	if err := life(ctx, out, bin, dir, cloud); err != nil {
 		return err
 	}
 	if err := cloud.terminate(); err != nil { // it reports disks that are still in use
 		return err
 	}
 	if cloud.disks != "" {
-		fmt.Println("no mount and no loop device is left")
+		out.details().printf("no mount and no loop device is left\n")
 	}
-	heading("5", "Done in "+time.Since(begin).Round(100*time.Millisecond).String())
-	shown := short(dir)
-	fmt.Printf(`Bundles    %s
-           decisions and reasons:     %s
-           apply one:                 kubectl apply -k %s
-Inventory  %s
-Logs       %s
-`, filepath.Join(shown, "bundles"), filepath.Join(shown, "bundles", "vanilla-kustomize", "README.md"),
-		filepath.Join(shown, "bundles", "vanilla-kustomize"), filepath.Join(shown, "inventory.yaml"), filepath.Join(shown, "*.log"))
-	return nil
+	out.heading("5", "Done in "+time.Since(begin).Round(100*time.Millisecond).String()+". What to look at next")
+	bundle := filepath.Join(short(dir), "bundles", "vanilla-kustomize")
+	out.printf(`what was decided, and why         %s
+what a colleague reviews          %s
+why an object is as it is         bin/cinder-csi-generator explain storageclass/fast parameters.type %s
+the same with a cloud like yours  docs/how-to/rehearse-a-cloud.md
+a first volume on your cloud      docs/tutorial/first-volume.md
+all output, and logs              make demo VERBOSE=1, %s
+`, filepath.Join(bundle, "README.md"), filepath.Join(short(dir), "plan.html"), bundle, filepath.Join(short(dir), "*.log"))
+	return out.fits()
 }
 
 // prepare empties dir. The marker file proves that an earlier demo wrote everything in it.
@@ -102,8 +106,6 @@ func prepare(bin, dir string) (string, string, error) {
 	}
 	return bin, dir, os.WriteFile(marker, nil, 0o644)
 }
-
-func heading(number, text string) { fmt.Printf("\n== %s. %s\n\n", number, text) }
 
 // process is a program that runs beside the demo and writes to a log file.
 type process struct {

@@ -4,5 +4,5 @@
 // by running each RPC on a healthy cloud, so a new request brings its cells along. The rules are in rule_test.go. A layer that saves requests
 // may fail alone: then the RPC still succeeds. An RPC that cannot succeed says which request fails, and its code lets the sidecar retry.
 //
-// `make test-full SUITE=partial` plays every cell and compares the outcomes with docs/explanation/partial-failures.md; -update writes them there.
+// `make test-full SUITE=partial` plays every cell and compares the outcomes with RESULTS.md; -update writes them there.
 package partial

@@ -27,9 +27,9 @@ func (o outcome) word() string {
 	return code.String()
 }
 
-// The page has its tables between its last two headings.
+// The results have their tables below the last heading of the second level.
 const (
-	pagePath    = "../../../docs/explanation/partial-failures.md"
+	pagePath    = "RESULTS.md"
 	tablesBegin = "\n## The tables\n"
 )
 
