@@ -116,7 +116,8 @@ func checkDocument(text string) (kind string, err error) {
 	}
 	into := map[string]any{
 		"Kustomization": new(types.Kustomization), "PersistentVolumeClaim": new(corev1.PersistentVolumeClaim), "PersistentVolume": new(corev1.PersistentVolume), "Pod": new(corev1.Pod), "ClusterRole": new(rbacv1.ClusterRole), "Secret": new(corev1.Secret),
-		"Container": new(corev1.Container), "ServiceAccount": new(corev1.ServiceAccount), "Role": new(rbacv1.Role), "RoleBinding": new(rbacv1.RoleBinding), "Job": new(batchv1.Job), "CronJob": new(batchv1.CronJob),
+		"Container": new(corev1.Container), "ServiceAccount": new(corev1.ServiceAccount), "Role": new(rbacv1.Role), "RoleBinding": new(rbacv1.RoleBinding), "ExternalSecret": new(externalSecret), "VaultStaticSecret": new(vaultStaticSecret),
+		"Job": new(batchv1.Job), "CronJob": new(batchv1.CronJob),
 		"VolumeSnapshot": new(volumeSnapshot), "VolumeSnapshotContent": new(volumeSnapshotContent),
 		"KubeletConfiguration": new(kubeletConfiguration), "KubeletConfig": new(kubeletConfig),
 	}
