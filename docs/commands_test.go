@@ -16,7 +16,7 @@ import (
 )
 
 // commandNames begin a line of a page that is a command.
-var commandNames = []string{"cinder-csi-generator", "kubectl", "oc", "openstack", "helm", "make", "docker", "skopeo", "ctr", "etcdctl", "curl", "cinder", "mount", "sudo", "argocd", "flux"}
+var commandNames = []string{"cinder-csi-generator", "kubectl", "oc", "openstack", "helm", "make", "docker", "skopeo", "ctr", "etcdctl", "curl", "cinder", "mount", "sudo", "argocd", "flux", "velero", "cosign", "talosctl", "vault"}
 
 // pageCommand is one command of a page, without its comment and what follows in a pipe.
 type pageCommand struct {

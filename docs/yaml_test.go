@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -108,11 +109,15 @@ func checkDocument(text string) (kind string, err error) {
 		head.Kind = "Distribution"
 	case head.Kind == "" && strings.HasPrefix(text, "parameters:"):
 		text, head.Kind = "driverName: cinder.csi.openstack.org\n"+text, "VolumeAttributesClass"
+	case head.Kind == "" && strings.HasPrefix(text, "volumeDevices:"):
+		head.Kind = "Container"
 	case head.Kind == "" && strings.HasPrefix(text, "nodeStatus"):
 		head.Kind = "KubeletConfiguration"
 	}
 	into := map[string]any{
 		"Kustomization": new(types.Kustomization), "PersistentVolumeClaim": new(corev1.PersistentVolumeClaim), "PersistentVolume": new(corev1.PersistentVolume), "Pod": new(corev1.Pod), "ClusterRole": new(rbacv1.ClusterRole), "Secret": new(corev1.Secret),
+		"Container": new(corev1.Container), "ServiceAccount": new(corev1.ServiceAccount), "Role": new(rbacv1.Role), "RoleBinding": new(rbacv1.RoleBinding), "ExternalSecret": new(externalSecret), "VaultStaticSecret": new(vaultStaticSecret),
+		"Job": new(batchv1.Job), "CronJob": new(batchv1.CronJob),
 		"VolumeSnapshot": new(volumeSnapshot), "VolumeSnapshotContent": new(volumeSnapshotContent),
 		"KubeletConfiguration": new(kubeletConfiguration), "KubeletConfig": new(kubeletConfig),
 	}

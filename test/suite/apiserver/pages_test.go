@@ -28,6 +28,15 @@ func TestTheCommandsOfThePagesRun(t *testing.T) {
 	t.Run("first volume", func(t *testing.T) { s.page(t, "tutorial/first-volume.md") })
 	s.run(t, "kubectl", "apply", "--server-side", "-k", bundle)
 	t.Run("zones", func(t *testing.T) { s.page(t, "explanation/topology.md") })
+	t.Run("use volumes", func(t *testing.T) {
+		s.create(t, "how-to/use-volumes.md")
+		s.run(t, "kubectl", "apply", "-f", "examples/workloads/claim-and-pod.yaml")
+		// The API server lets nobody raise the size of a claim that is not bound.
+		s.run(t, "kubectl", "patch", "persistentvolumeclaim", "data", "--subresource=status", "-p", `{"status": {"phase": "Bound"}}`)
+		s.page(t, "how-to/use-volumes.md")
+		s.run(t, "kubectl", "delete", "statefulset/db", "pod/raw", "persistentvolumeclaim/raw")
+	})
+	t.Run("copy data", func(t *testing.T) { s.create(t, "how-to/copy-data.md") })
 	t.Run("backup and restore", func(t *testing.T) {
 		documents := s.documents(t, "how-to/backup-and-restore.md")
 		s.Write(t, "snapshot.yaml", documents[0])
