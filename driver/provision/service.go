@@ -23,7 +23,6 @@ type Options struct {
 	Owner      idempotent.Owner
 	Locks      *inflight.Locks // shared with every service for the same cloud; nil makes new ones
 	Requests   *inflight.Calls // shared in the same way; the attach service drains them
-	Protection volume.Protection
 	Log        *slog.Logger // for what no RPC response can report; nil discards
 	// CountDuplicate counts a "volume" that has the name of another and that the driver does not delete; nil counts nothing.
 	CountDuplicate func(noun string)
@@ -42,7 +41,6 @@ type Service struct {
 	zones      *zoneCache
 	quotas     *quotaCache
 	recent     *observe.Recent
-	protection volume.Protection
 	restores   restoreTurns
 	resource   *idempotent.Resource[volume.Volume]
 }
@@ -62,8 +60,8 @@ func New(cloud volume.Cloud, waiter volume.Waiter, o Options) *Service {
 		o.Recent = &observe.Recent{}
 	}
 	s := &Service{
-		cloud: cloud, volumes: observe.Volumes{Cloud: cloud, Waiter: waiter, Log: o.Log, Protection: o.Protection}, owner: o.Owner, log: o.Log, locks: o.Locks,
-		zones: newZoneCache(), quotas: newQuotaCache(o.ObserveQuotas), recent: o.Recent, protection: o.Protection,
+		cloud: cloud, volumes: observe.Volumes{Cloud: cloud, Waiter: waiter, Log: o.Log}, owner: o.Owner, log: o.Log, locks: o.Locks,
+		zones: newZoneCache(), quotas: newQuotaCache(o.ObserveQuotas), recent: o.Recent,
 	}
 	s.resource = &idempotent.Resource[volume.Volume]{
 		Noun: "volume", List: cloud.VolumesNamed, Facts: s.facts, AwaitDeletable: s.awaitDeletable, Requests: o.Requests, Log: o.Log, CountDuplicate: o.CountDuplicate,
