@@ -23,11 +23,11 @@ import (
 
 // Options are what the service shares with others. The zero value is a service of its own.
 type Options struct {
-	Locks          *inflight.Locks // shared with every service of the same cloud; nil creates new locks
-	Requests       *inflight.Calls // shared in the same way
+	Locks          *inflight.Locks       // shared with every service of the same cloud; nil creates new locks
+	Requests       *inflight.Calls       // shared in the same way
 	ServerMetadata volume.ServerMetadata // a server that lacks it gets no volume; its own node may name any server
-	Log            *slog.Logger      // nil discards
-	Recent         *observe.Recent   // shared with the service that creates volumes; nil creates a new cache
+	Log            *slog.Logger          // nil discards
+	Recent         *observe.Recent       // shared with the service that creates volumes; nil creates a new cache
 }
 
 // Service attaches and detaches the volumes of one cloud.

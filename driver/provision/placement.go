@@ -112,7 +112,7 @@ func (s *Service) readSource(ctx context.Context, spec CreateSpec) (source, erro
 	if err := from.usable(snapshot.Status, snapshot.Status.SnapshotMeaning().Source); err != nil || snapshot.Backup {
 		return from, err
 	}
-	v, err := s.cloud.Volume(ctx, snapshot.Volume) // a snapshot has no zone of its own in Cinder
+	v, err := s.cloud.Volume(ctx, snapshot.Volume)                                          // a snapshot has no zone of its own in Cinder
 	if err != nil && !volume.Is(err, volume.NotFound) && !volume.Is(err, volume.NotOwned) { // the snapshot itself is this cluster's
 		return source{}, err
 	}

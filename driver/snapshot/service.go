@@ -17,9 +17,9 @@ import (
 
 // Options are what a Service needs besides its cloud.
 type Options struct {
-	Owner      idempotent.Owner
-	Locks      *inflight.Locks // shared with every service for the same cloud; nil makes new ones
-	Requests   *inflight.Calls // shared in the same way; the attach service drains them
+	Owner    idempotent.Owner
+	Locks    *inflight.Locks // shared with every service for the same cloud; nil makes new ones
+	Requests *inflight.Calls // shared in the same way; the attach service drains them
 	// KeepHidden keeps what may be a backup that the cloud does not let the driver read: it may belong to another cluster.
 	KeepHidden bool
 	Log        *slog.Logger // for what no RPC response can report; nil discards

@@ -465,7 +465,9 @@ func TestTheErrorOfAStrictDriverPrintsTheCommandThatTakesAVolumeOver(t *testing.
 		az1, _ := servers()
 		err := publish(t, d, id, az1)
 		wantCode(t, err, codes.PermissionDenied, "openstack volume set --property cinder.csi.openstack.org/cluster=two "+id)
-		rewrite(t, sim, func(v *openstacksim.VolumeState) { v.Metadata = map[string]string{"cinder.csi.openstack.org/cluster": "two"} }, func(*openstacksim.SnapshotState) {})
+		rewrite(t, sim, func(v *openstacksim.VolumeState) {
+			v.Metadata = map[string]string{"cinder.csi.openstack.org/cluster": "two"}
+		}, func(*openstacksim.SnapshotState) {})
 		if err := publish(t, d, id, az1); err != nil {
 			t.Error(err)
 		}
