@@ -9,12 +9,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/cinder-csi/cinder-csi/driver/attach"
+	"github.com/cinder-csi/cinder-csi/driver/config"
 	"github.com/cinder-csi/cinder-csi/driver/controller"
 	"github.com/cinder-csi/cinder-csi/driver/idempotent"
 	"github.com/cinder-csi/cinder-csi/driver/inflight"
 	"github.com/cinder-csi/cinder-csi/driver/observe"
 	"github.com/cinder-csi/cinder-csi/driver/openstack"
 	"github.com/cinder-csi/cinder-csi/driver/openstack/transport"
+	"github.com/cinder-csi/cinder-csi/driver/ownership"
 	"github.com/cinder-csi/cinder-csi/driver/provision"
 	"github.com/cinder-csi/cinder-csi/driver/snapshot"
 	"github.com/cinder-csi/cinder-csi/driver/telemetry"
@@ -79,23 +81,23 @@ func (p *process) newCloud(work context.Context, name string, shared *sharedByCl
 	}
 	at := startHubs(work, p.background, openstack.NewCurrent(live.Current, log), name, shared.hubs)
 	owner, locks, recent := idempotent.Owner{Driver: p.cfg.DriverName, Cluster: p.cfg.Cluster, Common: p.cfg.VolumeMetadata}, &inflight.Locks{}, &observe.Recent{}
-	protection := volume.Protection{}
-	if p.cfg.ProtectOthers {
-		protection.Cluster = p.cfg.Cluster
+	owned, protects := volume.Cloud(at.cloud), p.cfg.ProtectOthers != config.Off
+	if protects {
+		owned = ownership.Guard(at.cloud, ownership.Rule{Owner: owner, Strict: p.cfg.ProtectOthers == config.Strict, Servers: p.cfg.ServerMetadata})
 	}
 	requests := &inflight.Calls{} // of all three services; attachments drains them
-	attachments := attach.New(at.cloud, at.volumes, attach.Options{
-		Locks: locks, Requests: requests, Recent: recent, Protection: protection, ServerMetadata: p.cfg.ServerMetadata, Log: log,
+	attachments := attach.New(owned, at.volumes, attach.Options{
+		Locks: locks, Requests: requests, Recent: recent, ServerMetadata: p.cfg.ServerMetadata, Log: log,
 	})
 	p.background.Go(func() error { drain(work, attachments); return nil })
 	p.background.Go(func() error { logLogin(work, live.Current, loggedIn, log); return nil })
 	return controller.Cloud{
-		Volumes: provision.New(at.cloud, at.volumes, provision.Options{
-			Owner: owner, Locks: locks, Requests: requests, Recent: recent, Protection: protection, Log: log, CountDuplicate: shared.duplicates.Of(name), ObserveQuotas: shared.quota.Saw,
+		Volumes: provision.New(owned, at.volumes, provision.Options{
+			Owner: owner, Locks: locks, Requests: requests, Recent: recent, Log: log, CountDuplicate: shared.duplicates.Of(name), ObserveQuotas: shared.quota.Saw,
 		}),
 		Attachments: attachments,
-		Snapshots: snapshot.New(at.cloud, at.volumes, at.snapshots, at.backups, snapshot.Options{
-			Owner: owner, Locks: locks, Requests: requests, Protection: protection, Log: log, CountDuplicate: shared.duplicates.Of(name),
+		Snapshots: snapshot.New(owned, at.volumes, at.snapshots, at.backups, snapshot.Options{
+			Owner: owner, Locks: locks, Requests: requests, KeepHidden: protects, Log: log, CountDuplicate: shared.duplicates.Of(name),
 		}),
 	}, nil
 }

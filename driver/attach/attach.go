@@ -3,8 +3,6 @@ package attach
 import (
 	"context"
 	"errors"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/cinder-csi/cinder-csi/driver/inflight"
@@ -52,9 +50,6 @@ func (a *attachCall) run(ctx context.Context) (err error) {
 		if a.volume, err = a.cloud.Volume(ctx, a.id); err != nil {
 			return err
 		}
-	}
-	if err := a.volumes.Allow(a.volume); err != nil {
-		return err
 	}
 	if err := a.volume.CheckRestored("attach"); err != nil {
 		return err
@@ -141,11 +136,9 @@ func (s *Service) checkServer(ctx context.Context, id volume.ServerID, verb stri
 	if err != nil {
 		return err
 	}
-	for _, key := range slices.Sorted(maps.Keys(s.serverMetadata)) {
-		if want, has := s.serverMetadata[key], server.Metadata[key]; has != want {
-			return volume.Errorf(volume.PermissionDenied, "server %s %s no volume: its metadata has %s=%q instead of %q (--server-metadata). If it is a node of this cluster, run: openstack server set --property %s=%s %s",
-				id, verb, key, has, want, key, want, id)
-		}
+	if pair := s.serverMetadata.Missing(server); pair != "" {
+		return volume.Errorf(volume.NotOwned, "server %s %s no volume: its metadata lacks %s (--server-metadata). If it is a node of this cluster, run: openstack server set --property %s %s",
+			id, verb, pair, pair, id)
 	}
 	return nil
 }

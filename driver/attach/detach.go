@@ -15,7 +15,7 @@ import (
 // counts as detached.
 //
 // Errors:
-//   - PermissionDenied where the volume or the server is not the driver's to act on;
+//   - NotOwned where the volume or the server is not the driver's to act on;
 //   - Conflict where the volume status forbids a detach, Cinder and Nova disagree, or a host that is no Nova server has the volume;
 //   - Failed where the compute host could not detach the volume;
 //   - Busy where another call changes the volume just now, the queue of the server is full, or Nova refuses the request for now.
@@ -31,12 +31,13 @@ func (s *Service) Detach(ctx context.Context, id volume.ID, server volume.Server
 	v, cached := s.recent.Take(id)
 	if !cached || server == "" || !inUseAt(v, server) {
 		var err error
-		if v, err = s.cloud.Volume(ctx, id); err != nil {
+		v, err = s.cloud.Volume(ctx, id)
+		switch {
+		case volume.Is(err, volume.NotOwned):
+			return volume.Errorf(volume.NotOwned, "%w. If a node of this cluster has the volume, an administrator of the cloud can run: openstack server remove volume SERVER %s", err, id).Op("detach")
+		case err != nil:
 			return volume.IgnoreNotFound(err)
 		}
-	}
-	if err := s.volumes.Allow(v); err != nil {
-		return volume.Errorf(volume.KindOf(err), "%w. If a node of this cluster has the volume, an administrator of the cloud can run: openstack server remove volume SERVER %s", err, v.ID).Op("detach")
 	}
 	if server == "" {
 		return s.detachAll(ctx, lock, v)

@@ -23,12 +23,11 @@ import (
 
 // Options are what the service shares with others. The zero value is a service of its own.
 type Options struct {
-	Locks          *inflight.Locks // shared with every service of the same cloud; nil creates new locks
-	Requests       *inflight.Calls // shared in the same way
-	Protection     volume.Protection
-	ServerMetadata map[string]string // a server that lacks it gets no volume; its own node may name any server
-	Log            *slog.Logger      // nil discards
-	Recent         *observe.Recent   // shared with the service that creates volumes; nil creates a new cache
+	Locks          *inflight.Locks       // shared with every service of the same cloud; nil creates new locks
+	Requests       *inflight.Calls       // shared in the same way
+	ServerMetadata volume.ServerMetadata // a server that lacks it gets no volume; its own node may name any server
+	Log            *slog.Logger          // nil discards
+	Recent         *observe.Recent       // shared with the service that creates volumes; nil creates a new cache
 }
 
 // Service attaches and detaches the volumes of one cloud.
@@ -41,7 +40,7 @@ type Service struct {
 	locks               *inflight.Locks
 	queues              serverQueues
 	requests            *inflight.Calls
-	serverMetadata      map[string]string
+	serverMetadata      volume.ServerMetadata
 	unconfirmedAttaches unconfirmedRequests
 	unconfirmedDetaches unconfirmedRequests
 
@@ -62,7 +61,7 @@ func New(c volume.Cloud, w volume.Waiter, o Options) *Service {
 	if o.Recent == nil {
 		o.Recent = &observe.Recent{}
 	}
-	return &Service{cloud: c, volumes: observe.Volumes{Cloud: c, Waiter: w, Log: o.Log, Protection: o.Protection}, recent: o.Recent, log: o.Log, locks: o.Locks, requests: o.Requests, serverMetadata: o.ServerMetadata}
+	return &Service{cloud: c, volumes: observe.Volumes{Cloud: c, Waiter: w, Log: o.Log}, recent: o.Recent, log: o.Log, locks: o.Locks, requests: o.Requests, serverMetadata: o.ServerMetadata}
 }
 
 // Drain waits for requests whose callers have left, until ctx ends: its own, and those of every service that shares Options.Requests. The

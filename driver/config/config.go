@@ -34,7 +34,7 @@ type Config struct {
 	UserAgent          []string
 	Verbosity          int
 	LogFormat          string // text or json
-	ProtectOthers      bool
+	ProtectOthers      Protection
 	ServerMetadata     map[string]string // what a server must have
 	VolumeMetadata     map[string]string // of each new volume, snapshot and backup
 	StartupTaint       bool              // remove the start-up taint of nodes where the driver is ready
@@ -86,7 +86,7 @@ func (c *Config) Validate() error {
 	if c.Controller && len(c.CloudNames) == 0 {
 		refuse("--cloud-name is empty")
 	}
-	if c.ProtectOthers && c.Cluster == "" {
+	if c.ProtectOthers != Off && c.Cluster == "" {
 		refuse("--protect-other-clusters needs --cluster: without an own mark the driver cannot tell the volumes of other clusters from its own")
 	}
 	for _, key := range slices.Sorted(maps.Keys(c.VolumeMetadata)) {

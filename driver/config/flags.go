@@ -145,9 +145,10 @@ func (c *Config) flags() []flag {
 			help: "the same limit for requests that change something",
 		},
 		{
-			name: "protect-other-clusters", bind: boolean(&c.ProtectOthers, false),
-			help: "refuse to delete, attach, detach, snapshot, expand, modify or copy a volume that carries the mark of another cluster, and its " +
-				"snapshots. The mark is the value of --cluster there",
+			name: "protect-other-clusters", bind: protection(&c.ProtectOthers, Off),
+			help: "leave alone every volume, snapshot and backup that belongs to another cluster: one with the mark of that cluster, one made of such " +
+				"a volume, or one without a mark on a server that --server-metadata excludes. The mark is the value of --cluster there. `strict` also leaves " +
+				"alone what has no mark",
 		},
 		{
 			name: "server-metadata", bind: pairs(&c.ServerMetadata, map[string]string{}),

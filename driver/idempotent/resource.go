@@ -64,7 +64,7 @@ type Facts struct {
 func (f Facts) ours() bool { return f.CreatedForName && !f.InUse }
 
 // Named waits until the objects of a name that are being deleted are gone, and returns the others, oldest first. Its errors are marked
-// AfterWrite, because an earlier call may have created an object.
+// AfterWrite, because an earlier call may have created an object. NotOwned is not: every object of the name belongs to another cluster.
 func (r *Resource[T]) Named(ctx context.Context, name string) ([]T, error) {
 	return r.named(ctx, name, "")
 }
@@ -79,6 +79,9 @@ func (r *Resource[T]) NamedWith(ctx context.Context, name, id string) ([]T, erro
 func (r *Resource[T]) named(ctx context.Context, name, known string) ([]T, error) {
 	for {
 		found, err := r.list(ctx, name, known)
+		if volume.Is(err, volume.NotOwned) {
+			return nil, err
+		}
 		if err != nil {
 			return nil, volume.AfterWrite(err)
 		}
@@ -113,6 +116,9 @@ func (r *Resource[T]) list(ctx context.Context, name, known string) ([]T, error)
 		searched := time.Now()
 		found, err := r.List(ctx, name)
 		r.searchTook.Store(int64(time.Since(searched)))
+		if known != "" && volume.Is(err, volume.NotOwned) { // the list has objects of others only
+			found, err = nil, nil
+		}
 		if err != nil || known == "" {
 			return found, err
 		}
@@ -141,6 +147,9 @@ func (r *Resource[T]) list(ctx context.Context, name, known string) ([]T, error)
 // there is no object and the driver must not create one yet, FindBeforeCreate returns the error of HeldOff.
 func (r *Resource[T]) FindBeforeCreate(ctx context.Context, name string) ([]T, error) {
 	found, err := r.Named(ctx, name)
+	if volume.Is(err, volume.NotOwned) && r.HeldOff(name) != nil {
+		return nil, r.HeldOff(name) // of this cluster an object may still appear
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -185,6 +194,8 @@ func (r *Resource[T]) FinalOrRetryable(ctx context.Context, name string, err err
 	}
 	found, unread := r.List(ctx, name)
 	switch {
+	case volume.Is(unread, volume.NotOwned): // none is this cluster's
+		return err
 	case unread != nil:
 		return volume.Errorf(volume.KindOf(err), "%w; the driver retries, because it cannot read whether another request has created the object: %w", err, unread).AfterWrite()
 	case len(found) > 0:

@@ -17,8 +17,6 @@ type Volumes struct {
 	Cloud  volume.Cloud
 	Waiter volume.Waiter
 	Log    *slog.Logger
-
-	Protection volume.Protection // of Requested
 }
 
 // Get reads one volume. NotFound where it does not exist.
@@ -110,27 +108,4 @@ func SnapshotOrBackup(ctx context.Context, c volume.Cloud, id volume.SnapshotID)
 		return c.Backup(ctx, id)
 	}
 	return s, err
-}
-
-// CheckSnapshot is the check of a protection for a snapshot or backup. Only the list of backups shows their metadata.
-func CheckSnapshot(ctx context.Context, c volume.Cloud, protection volume.Protection, p volume.Snapshot) error {
-	if protection == (volume.Protection{}) {
-		return nil
-	}
-	if !p.Backup {
-		return protection.Check("snapshot "+string(p.ID), p.Metadata)
-	}
-	if p.Name == "" {
-		return nil // somebody created it by hand
-	}
-	named, err := c.BackupsNamed(ctx, p.Name)
-	if err != nil {
-		return err
-	}
-	for _, b := range named {
-		if b.ID == p.ID {
-			return protection.Check("backup "+string(b.ID), b.Metadata)
-		}
-	}
-	return nil
 }

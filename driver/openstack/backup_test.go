@@ -83,7 +83,7 @@ var backupRequests = []requestCase{
 		},
 		seen{"GET", "/v3/p/backups/detail", "limit=5&marker=" + snapshotID + "&volume_id=" + volumeID, "3.43", ""},
 	},
-	{"backup, read", func(ctx context.Context, c *Cloud) { _, _ = c.Backup(ctx, snapshotID) }, seen{"GET", "/v3/p/backups/" + snapshotID, "", "", ""}},
+	{"backup, read", func(ctx context.Context, c *Cloud) { _, _ = c.Backup(ctx, snapshotID) }, seen{"GET", "/v3/p/backups/" + snapshotID, "", "3.43", ""}},
 	{
 		"backup, restore into a volume",
 		func(ctx context.Context, c *Cloud) { _ = c.RestoreBackup(ctx, snapshotID, volumeID) },

@@ -43,7 +43,7 @@ var (
 	createBackup       = blockStorage(http.MethodPost, "/backups", "3.43")
 	createBackupInZone = blockStorage(http.MethodPost, "/backups", "3.51")
 	listBackups        = blockStorage(http.MethodGet, "/backups/detail", "3.43")
-	getBackup          = blockStorage(http.MethodGet, "/backups/{id}", "")
+	getBackup          = blockStorage(http.MethodGet, "/backups/{id}", "3.43")
 	deleteBackup       = blockStorage(http.MethodDelete, "/backups/{id}", "")
 	restoreBackup      = blockStorage(http.MethodPost, "/backups/{id}/restore", "")
 

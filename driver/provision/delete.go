@@ -19,7 +19,7 @@ func (s *Service) Delete(ctx context.Context, id volume.ID) error {
 	if _, err := lock.Lock(); err != nil {
 		return err
 	}
-	if v, available := s.recent.TakeAvailable(id); available && s.volumes.Allow(v) == nil {
+	if _, available := s.recent.TakeAvailable(id); available {
 		if err := s.delete(ctx, lock, id); volume.MayHaveWritten(err) || !volume.RefusedByState(err) {
 			return err
 		}
@@ -49,7 +49,7 @@ func (s *Service) delete(ctx context.Context, lock *inflight.Work, id volume.ID)
 
 // readDeletable reads a volume once it can be deleted or is being deleted.
 func (s *Service) readDeletable(ctx context.Context, lock *inflight.Work, id volume.ID) (volume.Volume, error) {
-	v, err := s.volumes.Requested(ctx, id)
+	v, err := s.volumes.Get(ctx, id)
 	if err != nil {
 		return volume.Volume{}, volume.WithOp(err, "delete")
 	}

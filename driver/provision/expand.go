@@ -46,7 +46,7 @@ func (s *Service) readExpandable(ctx context.Context, lock *inflight.Work, id vo
 	if _, err := lock.Lock(); err != nil {
 		return volume.Volume{}, err
 	}
-	v, err := s.volumes.Requested(ctx, id)
+	v, err := s.volumes.Get(ctx, id)
 	if err == nil {
 		err = v.CheckRestored("expand")
 	}

@@ -40,7 +40,7 @@ func (s *Service) Modify(ctx context.Context, id volume.ID, c Change) error {
 		return err
 	}
 	s.recent.Take(id) // the reading is out of date after the change
-	v, err := s.volumes.Requested(ctx, id)
+	v, err := s.volumes.Get(ctx, id)
 	if err == nil {
 		err = v.CheckRestored("modify")
 	}

@@ -88,7 +88,7 @@ type source struct {
 // readSource reads the source of a spec. Busy while the source is changing, Conflict while nothing can be created from it.
 func (s *Service) readSource(ctx context.Context, spec CreateSpec) (source, error) {
 	if spec.Snapshot == "" {
-		v, err := s.volumes.Requested(ctx, spec.Source)
+		v, err := s.volumes.Get(ctx, spec.Source)
 		if err == nil {
 			err = v.CheckRestored("create")
 		}
@@ -102,9 +102,6 @@ func (s *Service) readSource(ctx context.Context, spec CreateSpec) (source, erro
 		return source{}, volume.NoSnapshot(spec.Snapshot).Op("create")
 	}
 	snapshot, err := observe.SnapshotOrBackup(ctx, s.cloud, spec.Snapshot)
-	if err == nil {
-		err = observe.CheckSnapshot(ctx, s.cloud, s.protection, snapshot)
-	}
 	if err != nil {
 		return source{}, volume.WithOp(err, "create")
 	}
@@ -115,8 +112,8 @@ func (s *Service) readSource(ctx context.Context, spec CreateSpec) (source, erro
 	if err := from.usable(snapshot.Status, snapshot.Status.SnapshotMeaning().Source); err != nil || snapshot.Backup {
 		return from, err
 	}
-	v, err := s.cloud.Volume(ctx, snapshot.Volume) // a snapshot has no zone of its own in Cinder
-	if err != nil && !volume.Is(err, volume.NotFound) {
+	v, err := s.cloud.Volume(ctx, snapshot.Volume)                                          // a snapshot has no zone of its own in Cinder
+	if err != nil && !volume.Is(err, volume.NotFound) && !volume.Is(err, volume.NotOwned) { // the snapshot itself is this cluster's
 		return source{}, err
 	}
 	from.zone = v.Zone

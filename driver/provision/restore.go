@@ -130,12 +130,16 @@ func (s *Service) awaitRestored(ctx context.Context, spec CreateSpec, id volume.
 }
 
 // finishRestore writes the metadata of a restored volume: a restore leaves that of the volume that was backed up, which may be of another cluster.
-// The same request says that the restore is done, if the key is still there: the original had no metadata, or the same key.
+// The same request says that the restore is done, if the key is still there: the original had no metadata, or the same key. The mark of another
+// cluster stays, unless the description proves that the driver created the volume for this request: then the backup brought the mark.
 func (s *Service) finishRestore(ctx context.Context, spec CreateSpec, v volume.Volume) (volume.Volume, error) {
 	if v.BackupID == "" {
 		return v, nil
 	}
 	s.restores.forget(v.ID)
+	if mark := v.Metadata[contract.MetadataCluster]; mark != "" && mark != s.owner.Cluster && !s.createdForName(v) {
+		return v, nil
+	}
 	own := map[string]string{}
 	if !s.owner.Marked(v.Name, v.Metadata) {
 		own = s.createMetadata(spec)

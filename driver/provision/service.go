@@ -20,11 +20,10 @@ import (
 
 // Options are what a Service needs besides its cloud.
 type Options struct {
-	Owner      idempotent.Owner
-	Locks      *inflight.Locks // shared with every service for the same cloud; nil makes new ones
-	Requests   *inflight.Calls // shared in the same way; the attach service drains them
-	Protection volume.Protection
-	Log        *slog.Logger // for what no RPC response can report; nil discards
+	Owner    idempotent.Owner
+	Locks    *inflight.Locks // shared with every service for the same cloud; nil makes new ones
+	Requests *inflight.Calls // shared in the same way; the attach service drains them
+	Log      *slog.Logger    // for what no RPC response can report; nil discards
 	// CountDuplicate counts a "volume" that has the name of another and that the driver does not delete; nil counts nothing.
 	CountDuplicate func(noun string)
 	// ObserveQuotas gets the quotas of the project after each read; nil ignores them.
@@ -34,17 +33,16 @@ type Options struct {
 
 // Service creates, changes and deletes the volumes of one cloud.
 type Service struct {
-	cloud      volume.Cloud
-	volumes    observe.Volumes
-	owner      idempotent.Owner
-	log        *slog.Logger
-	locks      *inflight.Locks
-	zones      *zoneCache
-	quotas     *quotaCache
-	recent     *observe.Recent
-	protection volume.Protection
-	restores   restoreTurns
-	resource   *idempotent.Resource[volume.Volume]
+	cloud    volume.Cloud
+	volumes  observe.Volumes
+	owner    idempotent.Owner
+	log      *slog.Logger
+	locks    *inflight.Locks
+	zones    *zoneCache
+	quotas   *quotaCache
+	recent   *observe.Recent
+	restores restoreTurns
+	resource *idempotent.Resource[volume.Volume]
 }
 
 // New returns the service for the volumes of a cloud. The waiter waits for their changes.
@@ -62,8 +60,8 @@ func New(cloud volume.Cloud, waiter volume.Waiter, o Options) *Service {
 		o.Recent = &observe.Recent{}
 	}
 	s := &Service{
-		cloud: cloud, volumes: observe.Volumes{Cloud: cloud, Waiter: waiter, Log: o.Log, Protection: o.Protection}, owner: o.Owner, log: o.Log, locks: o.Locks,
-		zones: newZoneCache(), quotas: newQuotaCache(o.ObserveQuotas), recent: o.Recent, protection: o.Protection,
+		cloud: cloud, volumes: observe.Volumes{Cloud: cloud, Waiter: waiter, Log: o.Log}, owner: o.Owner, log: o.Log, locks: o.Locks,
+		zones: newZoneCache(), quotas: newQuotaCache(o.ObserveQuotas), recent: o.Recent,
 	}
 	s.resource = &idempotent.Resource[volume.Volume]{
 		Noun: "volume", List: cloud.VolumesNamed, Facts: s.facts, AwaitDeletable: s.awaitDeletable, Requests: o.Requests, Log: o.Log, CountDuplicate: o.CountDuplicate,

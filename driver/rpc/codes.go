@@ -44,6 +44,7 @@ var codesByKind = map[volume.Kind]kindCodes{
 	// After this code external-provisioner asks the scheduler for another node (CSI specification, CreateVolume Errors, "Unable to
 	// provision in accessible_topology").
 	volume.NotInZone: {codes.ResourceExhausted, codes.Aborted},
+	volume.NotOwned:  {codes.PermissionDenied, codes.Unavailable},
 }
 
 // endsAtFinalCode lists the RPCs that a caller gives up after a final code: any but Canceled, DeadlineExceeded, Unavailable and Aborted.

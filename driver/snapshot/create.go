@@ -128,7 +128,7 @@ func (s *Service) sendCreate(ctx context.Context, spec Spec, v volume.Volume) (v
 
 // readSnapshottable reads a volume once its status allows a snapshot.
 func (s *Service) readSnapshottable(ctx context.Context, id volume.ID) (volume.Volume, error) {
-	v, err := s.volumes.Requested(ctx, id)
+	v, err := s.volumes.Get(ctx, id)
 	if err == nil {
 		err = v.CheckRestored("snapshot")
 	}

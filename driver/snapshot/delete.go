@@ -3,7 +3,6 @@ package snapshot
 import (
 	"context"
 
-	"github.com/cinder-csi/cinder-csi/driver/observe"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
@@ -21,16 +20,13 @@ func (s *Service) Delete(ctx context.Context, id volume.SnapshotID) error {
 	defer unlock()
 	p, err := s.cloud.Snapshot(ctx, id)
 	if err == nil {
-		err = volume.WithOp(observe.CheckSnapshot(ctx, s.cloud, s.protection, p), "delete")
-	}
-	if err == nil {
 		p, err = s.awaitSnapshot.deletable(ctx, p)
 	}
 	switch {
 	case volume.Is(err, volume.NotFound):
 		return s.deleteBackup(ctx, id)
 	case err != nil:
-		return err
+		return volume.WithOp(err, "delete")
 	}
 	switch p.Status.SnapshotMeaning().Delete {
 	case volume.Refuse:

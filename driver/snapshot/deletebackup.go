@@ -19,16 +19,13 @@ func (s *Service) deleteBackup(ctx context.Context, id volume.SnapshotID) error 
 		return s.deleteHiddenBackup(ctx, id, err)
 	}
 	if err == nil {
-		err = volume.WithOp(observe.CheckSnapshot(ctx, s.cloud, s.protection, b), "delete")
-	}
-	if err == nil {
 		b, err = s.awaitBackup.deletable(ctx, b)
 	}
 	switch {
 	case volume.Is(err, volume.NotFound):
 		return nil
 	case err != nil:
-		return err
+		return volume.WithOp(err, "delete")
 	}
 	switch b.Status.SnapshotMeaning().Delete {
 	case volume.BeingDeleted:
@@ -47,13 +44,13 @@ func (s *Service) deleteBackup(ctx context.Context, id volume.SnapshotID) error 
 
 // deleteHiddenBackup deletes what may be a backup, where the cloud does not let the driver read one. If the driver can read the list, the list
 // decides: a listed backup keeps the refusal. Otherwise a DELETE decides. If that is forbidden too, this driver cannot have created a backup
-// here, and the ID belonged to a snapshot that is gone.
+// here, and the ID belonged to a snapshot that is gone. A driver that protects other clusters sends no DELETE of what it cannot read.
 func (s *Service) deleteHiddenBackup(ctx context.Context, id volume.SnapshotID, refusal error) error {
 	listed, err := s.listsBackup(ctx, id)
 	switch {
 	case listed:
 		return refusal
-	case withoutBackups(err):
+	case withoutBackups(err) && !s.keepHidden:
 		err = s.cloud.DeleteBackup(ctx, id)
 		if err == nil {
 			return volume.Errorf(volume.Unavailable, "Cinder is deleting backup %s, but does not let the driver see it; the driver asks again on the next retry: %w", id, refusal).Op("delete").AfterWrite()

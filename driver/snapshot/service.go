@@ -17,10 +17,11 @@ import (
 
 // Options are what a Service needs besides its cloud.
 type Options struct {
-	Owner      idempotent.Owner
-	Locks      *inflight.Locks // shared with every service for the same cloud; nil makes new ones
-	Requests   *inflight.Calls // shared in the same way; the attach service drains them
-	Protection volume.Protection
+	Owner    idempotent.Owner
+	Locks    *inflight.Locks // shared with every service for the same cloud; nil makes new ones
+	Requests *inflight.Calls // shared in the same way; the attach service drains them
+	// KeepHidden keeps what may be a backup that the cloud does not let the driver read: it may belong to another cluster.
+	KeepHidden bool
 	Log        *slog.Logger // for what no RPC response can report; nil discards
 	// CountDuplicate counts a "snapshot" or "backup" that has the name of another and that the driver does not delete; nil counts nothing.
 	CountDuplicate func(noun string)
@@ -33,7 +34,7 @@ type Service struct {
 	awaitSnapshot await
 	awaitBackup   await
 	owner         idempotent.Owner
-	protection    volume.Protection
+	keepHidden    bool
 	log           *slog.Logger
 	locks         *inflight.Locks
 	snapshots     kind
@@ -53,8 +54,8 @@ func New(cloud volume.Cloud, volumes volume.Waiter, snapshots, backups volume.Sn
 		o.Requests = &inflight.Calls{}
 	}
 	s := &Service{
-		cloud: cloud, volumes: observe.Volumes{Cloud: cloud, Waiter: volumes, Log: o.Log, Protection: o.Protection}, awaitSnapshot: awaitWith(snapshots, "snapshot"), awaitBackup: awaitWith(backups, "backup"),
-		owner: o.Owner, protection: o.Protection, log: o.Log, locks: o.Locks,
+		cloud: cloud, volumes: observe.Volumes{Cloud: cloud, Waiter: volumes, Log: o.Log}, awaitSnapshot: awaitWith(snapshots, "snapshot"), awaitBackup: awaitWith(backups, "backup"),
+		owner: o.Owner, keepHidden: o.KeepHidden, log: o.Log, locks: o.Locks,
 	}
 	s.snapshots, s.backups = s.newSnapshots(o), s.newBackups(o)
 	return s
@@ -93,7 +94,7 @@ func (s *Service) List(ctx context.Context, source volume.ID, p volume.SnapshotP
 // listFrom reads a page from position p on.
 func listFrom(ctx context.Context, read func(context.Context, volume.SnapshotPage) ([]volume.Snapshot, bool, error), source volume.ID, p volume.SnapshotPosition, limit int) ([]volume.Snapshot, error) {
 	return observe.PageFrom(p.PagePosition, limit, volume.SnapshotPagePosition, func(after volume.SnapshotID, limit int) ([]volume.Snapshot, error) {
-		page, _, err := read(ctx, volume.SnapshotPage{Marker: after, Limit: limit, Volume: source})
+		page, _, err := read(ctx, volume.SnapshotPage{Marker: after, Limit: limit, Volume: source, ForCaller: true})
 		return page, err
 	})
 }

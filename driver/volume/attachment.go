@@ -1,6 +1,8 @@
 package volume
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/cinder-csi/cinder-csi/driver/contract"
@@ -23,6 +25,19 @@ type Server struct {
 	TaskState string // empty if no operation is in progress
 	Zone      string // compute zone
 	Metadata  map[string]string
+}
+
+// ServerMetadata is what the metadata of a server must have.
+type ServerMetadata map[string]string
+
+// Missing returns the first pair that the metadata of s lacks, as KEY=VALUE; empty if it has all.
+func (m ServerMetadata) Missing(s Server) string {
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		if s.Metadata[key] != m[key] {
+			return key + "=" + m[key]
+		}
+	}
+	return ""
 }
 
 // NoServer is the error of a server that does not exist.

@@ -83,7 +83,7 @@ type BackupCloud interface {
 	// CreateBackup requests a backup and returns its ID; the backup is in status creating. POST /v3/backups (3.43 for its metadata, 3.51 for
 	// its zone).
 	CreateBackup(ctx context.Context, o BackupOptions) (SnapshotID, error)
-	// Backup reads one backup, without its metadata. GET /v3/backups/{id}.
+	// Backup reads one backup. GET /v3/backups/{id} (3.43 for its metadata).
 	Backup(ctx context.Context, id SnapshotID) (Snapshot, error)
 	// BackupsNamed reads every backup of the project with exactly that name; names are not unique. GET /v3/backups/detail?name=… (3.43).
 	BackupsNamed(ctx context.Context, name string) ([]Snapshot, error)

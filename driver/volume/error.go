@@ -33,6 +33,7 @@ const (
 	Unimplemented         // this driver or this cloud does not support the request
 	DataLoss              // the driver refuses the request because it could destroy data
 	NotInZone             // the requested zone cannot have the object, but another may
+	NotOwned              // the object belongs to another cluster, or may do so
 
 	kindCount int = iota // no kind; new kinds go above
 )
@@ -55,6 +56,7 @@ var kindNames = [kindCount]string{
 	Unimplemented:    "unimplemented",
 	DataLoss:         "data loss",
 	NotInZone:        "not in this zone",
+	NotOwned:         "not owned",
 }
 
 func (k Kind) String() string {

@@ -67,4 +67,6 @@ type SnapshotPage struct {
 	Marker SnapshotID
 	Limit  int
 	Volume ID
+	// ForCaller says that the list is for a caller of the driver, and not for the driver itself. Package ownership leaves out what is not the cluster's.
+	ForCaller bool
 }

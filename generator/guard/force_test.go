@@ -21,6 +21,7 @@ func TestForceAllowsNothingThatNeedsAcceptButAnotherCloud(t *testing.T) {
 		spec     string
 		byForce  bool
 		together string // another name that the same change of the configuration needs
+		hosted   string // the old configuration of a hosted cluster; else a vanilla cluster has base
 	}
 	same := inventory("standard", "fast")
 	runs := map[string]run{
@@ -32,6 +33,7 @@ func TestForceAllowsNothingThatNeedsAcceptButAnotherCloud(t *testing.T) {
 		Namespace:      {next: same, spec: "{metadata: {name: c}, spec: {namespaces: {node: x}}}"},
 		Cloud:          {next: otherProject, spec: base, byForce: true},
 		Snapshots:      {next: same, spec: "{metadata: {name: c}, spec: {snapshots: {enabled: false}}}"},
+		Protection:     {next: same, spec: base, hosted: "{metadata: {name: c}, spec: {driver: {protectOtherClusters: enabled}}}"},
 	}
 	for _, name := range Accepts {
 		r, known := runs[name]
@@ -39,8 +41,12 @@ func TestForceAllowsNothingThatNeedsAcceptButAnotherCloud(t *testing.T) {
 			t.Errorf("--accept %s has no case here", name)
 			continue
 		}
-		old := read(t, decide(t, same, base, v1alpha1.Vanilla))
-		changes := compare(t, old, r.next, r.spec, v1alpha1.Vanilla)
+		was, target := base, v1alpha1.Vanilla
+		if r.hosted != "" {
+			was, target = r.hosted, v1alpha1.HostedControlPlane
+		}
+		old := read(t, decide(t, same, was, target))
+		changes := compare(t, old, r.next, r.spec, target)
 		left := namesOf(Refused(changes, nil, true))
 		if refused := slices.Contains(left, name); refused == r.byForce {
 			t.Errorf("%s: --force alone leaves refused %v; want %s among them: %v", name, left, name, !r.byForce)

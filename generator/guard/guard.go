@@ -22,10 +22,11 @@ const (
 	Namespace      = "namespace"
 	Cloud          = "cloud"
 	Snapshots      = "snapshots"
+	Protection     = "protection"
 )
 
 // Accepts lists the names that --accept takes.
-var Accepts = []string{Topology, ClassRemoved, ClassImmutable, ClusterID, DriverName, Namespace, Cloud, Snapshots}
+var Accepts = []string{Topology, ClassRemoved, ClassImmutable, ClusterID, DriverName, Namespace, Cloud, Snapshots, Protection}
 
 // Run is what the guard knows of a run besides the two plans.
 type Run struct {

@@ -57,6 +57,10 @@ func (c *comparison) guard(change *v1alpha1.Change, was, is any) {
 		r.pin(c, change, was)
 		return
 	}
+	if id == protection {
+		c.guardProtection(change, was, is)
+		return
+	}
 	if id == plan.IDs.SnapshotClass.ID || id == plan.IDs.BackupClass.ID {
 		c.guardSnapshots(change, was, is)
 		return
@@ -75,6 +79,22 @@ func (c *comparison) guard(change *v1alpha1.Change, was, is any) {
 			c.guardImmutable(change, k.kind, name)
 		}
 	}
+}
+
+const protection = "driver.protectOtherClusters"
+
+// guardProtection: a bundle of an earlier version keeps its meaning until a person asks for the new default.
+func (c *comparison) guardProtection(change *v1alpha1.Change, was, is any) {
+	if is != v1alpha1.Strict || c.is.by[protection].Source == string(plan.FromConfig) {
+		return
+	}
+	change.Accept = Protection
+	change.Refused = "the driver then serves no volume, snapshot or backup without the mark of a cluster, such as a static volume, until somebody marks it; its error prints the command"
+	keep := v1alpha1.Disabled
+	if was == true {
+		keep = v1alpha1.Enabled
+	}
+	change.Pin = m{"driver": m{"protectOtherClusters": keep}}
 }
 
 // guardSnapshots: without their class and the sidecar, existing VolumeSnapshots can be neither restored nor deleted.

@@ -50,6 +50,9 @@ func (s *Setting) UnmarshalJSON(text []byte) error {
 }
 
 func restored(row v1alpha1.Setting, text []byte) (any, error) {
+	if _, auto := row.Bounds.(v1alpha1.AutoSwitch); auto {
+		return decoded[any](text)
+	}
 	switch row.Bounds.Decided().(type) {
 	case int:
 		return decoded[int](text)
@@ -121,15 +124,19 @@ func (d *decider) settings() []Decision[Setting] {
 }
 
 // automatic is what auto means for the target.
-func (d *decider) automatic(decision *Decision[Setting], row v1alpha1.Setting, auto v1alpha1.AutoSwitch, set string) bool {
-	if set != v1alpha1.Auto {
+func (d *decider) automatic(decision *Decision[Setting], row v1alpha1.Setting, auto v1alpha1.AutoSwitch, set string) any {
+	switch {
+	case set == v1alpha1.Strict:
+		return set
+	case set != v1alpha1.Auto:
 		return set == v1alpha1.Enabled
 	}
 	decision.Source, decision.Reason = Default, row.Reason
-	if d.target == auto.On {
-		decision.Reason = auto.Because
+	if d.target != auto.StrictOn {
+		return false
 	}
-	return d.target == auto.On
+	decision.Reason = auto.Because
+	return v1alpha1.Strict
 }
 
 // checkSettings reports the values that are out of bounds.

@@ -139,14 +139,20 @@ func (b Switch) Chart() map[string]any { return map[string]any{"type": "boolean"
 
 func (b Switch) refused(Setting) string { return "" }
 
-// AutoSwitch is auto, enabled or disabled; what is decided is on or off. Auto is on for one target.
+// AutoSwitch is auto, enabled, strict or disabled. What is decided is on, off, or the text strict. Auto is strict for one target.
 type AutoSwitch struct {
 	Switch
-	On      Target
-	Because string // auto is on there
+	StrictOn Target
+	Because  string // auto is strict there
 }
 
-func (b AutoSwitch) values() []any { return []any{Auto, Enabled, Disabled} }
+// Text is true, false or strict.
+func (b AutoSwitch) Text(value any) string { return fmt.Sprint(value) }
+
+// Chart is the schema of the three values.
+func (b AutoSwitch) Chart() map[string]any { return map[string]any{"enum": []any{false, true, Strict}} }
+
+func (b AutoSwitch) values() []any { return []any{Auto, Enabled, Strict, Disabled} }
 
 // Duration is a Go duration from Min to Max.
 type Duration struct {

@@ -125,6 +125,7 @@ const (
 	Auto     = "auto"
 	Enabled  = "enabled"
 	Disabled = "disabled"
+	Strict   = "strict"
 )
 
 // StorageClasses settings. Include and Exclude are globs over type names. Default is auto, none, or a type's id or name.

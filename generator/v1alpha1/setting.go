@@ -48,8 +48,8 @@ var Settings = []Setting{
 	{
 		// On hypershift the driver acts with the credentials of the management cluster.
 		Key: "driver.protectOtherClusters", Role: ControllerRole, Flag: "protect-other-clusters", Variable: "PROTECT_OTHER_CLUSTERS", Default: Auto,
-		Bounds:  AutoSwitch{On: HostedControlPlane, Because: "the administrator of the hosted cluster writes PersistentVolumes, and could name volumes of other clusters in the project"},
-		Meaning: "Whether the driver refuses to delete, attach, detach, snapshot, expand, modify or copy volumes with the mark of another cluster. auto does so on hypershift, where the guest's administrator writes PersistentVolumes.",
+		Bounds:  AutoSwitch{StrictOn: HostedControlPlane, Because: "the administrator of the hosted cluster writes PersistentVolumes, and could name every volume of the project"},
+		Meaning: "Whether the driver leaves alone what does not belong to the cluster: enabled, the volumes, snapshots and backups of other clusters; strict, also those without a mark. auto is strict on hypershift, where the guest's administrator writes PersistentVolumes, and disabled elsewhere.",
 		Reason:  "what a PersistentVolume names is allowed, also a volume of another cluster",
 	},
 	{

@@ -81,7 +81,7 @@ var switches = []setting{
 	{"networkPolicy.metricsNamespaces", list{list{"monitoring"}}},
 	{"networkPolicy.enabled", list{true}},
 	{"trustedCA", list{true}},
-	{"driver.protectOtherClusters", list{"enabled", "disabled"}},
+	{"driver.protectOtherClusters", list{"enabled", "strict", "disabled"}},
 	{"driver.seLinux", list{"enabled", "disabled"}},
 	{"driver.volumeMetadata", list{fields{"team": "storage"}}},
 	{"driver.serverMetadata", list{fields{"role": "k8s-node"}}},

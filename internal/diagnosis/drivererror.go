@@ -20,7 +20,8 @@ var errorCauses = []errorCause{
 	{"", "Unauthenticated", "", "cloud.credentials", Failed, credentialAdvice},
 	{"", "", "refuses the credentials", "cloud.credentials", Failed, credentialAdvice},
 	{"", "", "Keystone refused a new token", "cloud.credentials", Failed, credentialAdvice},                       // Unavailable after a write: see codesByKind
-	{"", "PermissionDenied", "carries the mark of cluster", "volume.other-cluster", Failed, otherClusterAdvice},   // driver/volume/protection.go
+	{"", "PermissionDenied", "carries the mark of cluster", "volume.other-cluster", Failed, otherClusterAdvice},   // driver/ownership
+	{"", "PermissionDenied", "--protect-other-clusters", "volume.other-cluster", Failed, otherClusterAdvice},      // driver/ownership
 	{"", "PermissionDenied", "a token that Keystone has just issued", "cloud.token-refused", Failed, tokenAdvice}, // driver/openstack/error.go
 	{"", "PermissionDenied", "", "cloud.rights", Failed, []string{"give the user a role or the access rule that the error names: " + accessRulesPage, cloudDoctor}},
 	{"", "", "unknown authority", "cloud.unreachable", Failed, caAdvice},

@@ -16,6 +16,7 @@ var mayImport = rules{
 	"driver/inflight":            {"driver/volume"},
 	"driver/observe":             {"driver/volume", "internal/paging"},
 	"driver/idempotent":          {"driver/volume", "driver/contract", "driver/inflight"},
+	"driver/ownership":           {"driver/volume", "driver/contract", "driver/idempotent", "internal/paging"},
 	"driver/attach":              {"driver/volume", "driver/observe", "driver/inflight"},
 	"driver/provision":           {"driver/volume", "driver/contract", "driver/observe", "driver/inflight", "driver/idempotent", "internal/paging"},
 	"driver/snapshot":            {"driver/volume", "driver/contract", "driver/observe", "driver/inflight", "driver/idempotent", "internal/paging"},
@@ -108,7 +109,7 @@ var libraryImporters = []libraryRule{
 }
 
 // pure packages have no I/O, not even through what they import.
-var pure = []string{"driver/contract", "driver/volume", "driver/provision", "driver/attach", "driver/snapshot", "driver/idempotent", "generator/plan", "generator/guard", "generator/bundle"}
+var pure = []string{"driver/contract", "driver/volume", "driver/provision", "driver/attach", "driver/snapshot", "driver/idempotent", "driver/ownership", "generator/plan", "generator/guard", "generator/bundle"}
 
 // inputOutput is what pure packages never reach.
 var inputOutput = []string{"net/http", "os/exec", "github.com/gophercloud/...", "google.golang.org/grpc/..."}

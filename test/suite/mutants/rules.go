@@ -306,6 +306,47 @@ var Rules = []mutant.Mutant{
 		edit("driver/host/fs", "if little.Uint32(super[96:])&wide != 0 {", "if false {"),
 	}, CaughtBy: test("./driver/host/fs", "^TestTheSizeOfADamagedExtIsThatOfItsBackupsToo$")},
 	{Name: "server-unchecked", Rule: "a server without the required metadata gets no volume", Edits: []mutant.Edit{
-		edit("driver/attach", "has != want {", "has != want && false {"),
+		edit("driver/attach", `pair := s.serverMetadata.Missing(server); pair != "" {`, `pair := s.serverMetadata.Missing(server); pair != "" && false {`),
 	}, CaughtBy: test("./test/suite/driver", "^TestAServerWithoutTheRequiredMetadataGetsNoVolume$")},
+	{Name: "owner-volume", Rule: "whose a volume is is asked where it is read", Edits: []mutant.Edit{
+		edit("driver/ownership", "return checked(ctx, v, err, g.checkVolume)", "return v, err"),
+	}, CaughtBy: test("./test/suite/driver", "^TestWhoseAnObjectIsDecidesEveryRPC$")},
+	{Name: "owner-snapshot", Rule: "whose a snapshot is is asked where it is read", Edits: []mutant.Edit{
+		edit("driver/ownership", "return checked(ctx, p, err, g.checkSnapshot)", "return p, err"),
+	}, CaughtBy: test("./test/suite/driver", "^TestWhoseAnObjectIsDecidesEveryRPC$")},
+	{Name: "owner-backup", Rule: "whose a backup is is asked where it is read", Edits: []mutant.Edit{
+		edit("driver/ownership", "return checked(ctx, b, err, g.checkSnapshot)", "return b, err"),
+	}, CaughtBy: test("./test/suite/driver", "^TestWhoseAnObjectIsDecidesEveryRPC$")},
+	{Name: "owner-volumes-named", Rule: "whose a volume is is asked where its name is searched", Edits: []mutant.Edit{
+		edit("driver/ownership", "return named(ctx, found, err, g.checkVolume)", "return found, err"),
+	}, CaughtBy: test("./test/suite/driver", "^TestWhoseAnObjectIsDecidesEveryRPC$")},
+	{Name: "owner-snapshots-named", Rule: "whose a snapshot is is asked where its name is searched", Edits: []mutant.Edit{
+		edit("driver/ownership", `	found, err := g.Cloud.SnapshotsNamed(ctx, name)
+	return named(ctx, found, err, g.checkSnapshot)`, "	return g.Cloud.SnapshotsNamed(ctx, name)"),
+	}, CaughtBy: test("./test/suite/driver", "^TestWhoseAnObjectIsDecidesEveryRPC$")},
+	{Name: "owner-backups-named", Rule: "whose a backup is is asked where its name is searched", Edits: []mutant.Edit{
+		edit("driver/ownership", `	found, err := g.Cloud.BackupsNamed(ctx, name)
+	return named(ctx, found, err, g.checkSnapshot)`, "	return g.Cloud.BackupsNamed(ctx, name)"),
+	}, CaughtBy: test("./test/suite/driver", "^TestWhoseAnObjectIsDecidesEveryRPC$")},
+	{Name: "owner-volume-list", Rule: "a list shows no volume of another cluster", Edits: []mutant.Edit{
+		edit("driver/ownership", "if answer := g.rule.ofVolume(v); answer.owner == theirs {", "if false {\n			var answer verdict"),
+	}, CaughtBy: test("./test/suite/driver", "^TestListsLeaveOutWhatBelongsToAnotherCluster$")},
+	{Name: "owner-snapshot-list", Rule: "a list shows no snapshot of another cluster", Edits: []mutant.Edit{
+		edit("driver/ownership", "if !p.ForCaller {", "if true {"),
+	}, CaughtBy: test("./test/suite/driver", "^TestListsLeaveOutWhatBelongsToAnotherCluster$")},
+	{Name: "owner-unmarked-snapshot", Rule: "a snapshot without a mark is its volume's", Edits: []mutant.Edit{
+		edit("driver/ownership", "if answer.owner != unknown || !p.Volume.Exists() {", "if true {"),
+	}, CaughtBy: test("./test/suite/driver", "^TestWhoseAnObjectIsDecidesEveryRPC$")},
+	{Name: "owner-strict", Rule: "a strict driver leaves alone what has no mark", Edits: []mutant.Edit{
+		edit("driver/ownership", "case answer.owner == unknown && g.rule.Strict:", "case false:"),
+	}, CaughtBy: test("./test/suite/driver", "^TestWhoseAnObjectIsDecidesEveryRPC$")},
+	{Name: "owner-restored", Rule: "a restored volume belongs to the cluster that restores it", Edits: []mutant.Edit{
+		edit("driver/ownership", "case !restored || token == v.Metadata[contract.MetadataRequest]:", "case true || token == v.Metadata[contract.MetadataRequest] || restored:"),
+	}, CaughtBy: test("./test/suite/driver", "^TestARestoredVolumeBelongsToTheClusterThatRestoresIt$")},
+	{Name: "owner-hidden-backup", Rule: "a protecting driver deletes no backup that it cannot read", Edits: []mutant.Edit{
+		edit("driver/snapshot", "case withoutBackups(err) && !s.keepHidden:", "case withoutBackups(err):"),
+	}, CaughtBy: test("./test/suite/driver", "^TestWhatCannotBeReadIsNotChanged$")},
+	{Name: "owner-mark-replaced", Rule: "the mark of another cluster is not replaced", Edits: []mutant.Edit{
+		edit("driver/provision", `mark != "" && mark != s.owner.Cluster && !s.createdForName(v)`, `mark != "" && false`),
+	}, CaughtBy: test("./test/suite/driver", "^TestTheMarkOfAnotherClusterIsNotReplaced$")},
 }

@@ -1,0 +1,173 @@
+package ownership
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"github.com/cinder-csi/cinder-csi/internal/paging"
+)
+
+const volumeNoun, snapshotNoun, backupNoun = "volume", "volume snapshot", "volume backup"
+
+// guard is a cloud whose reads return only what the driver may act on. Everything else is NotOwned. The waiters of a cloud see its objects as
+// they are: a call waits only for an object that it has read here.
+type guard struct {
+	volume.Cloud
+	rule Rule
+}
+
+// Guard returns a cloud that leaves alone what does not belong to the cluster of the rule.
+func Guard(c volume.Cloud, r Rule) volume.Cloud { return guard{c, r} }
+
+func (g guard) checkVolume(ctx context.Context, v volume.Volume) error {
+	answer, err := g.volume(ctx, v)
+	return g.allow(volumeNoun, string(v.ID), answer, err)
+}
+
+func (g guard) checkSnapshot(ctx context.Context, p volume.Snapshot) error {
+	noun := snapshotNoun
+	if p.Backup {
+		noun = backupNoun
+	}
+	answer, err := g.snapshot(ctx, p)
+	return g.allow(noun, string(p.ID), answer, err)
+}
+
+// Volume implements volume.SharedReads.
+func (g guard) Volume(ctx context.Context, id volume.ID) (volume.Volume, error) {
+	v, err := g.Cloud.Volume(ctx, id)
+	return checked(ctx, v, err, g.checkVolume)
+}
+
+// Snapshot implements volume.SnapshotCloud.
+func (g guard) Snapshot(ctx context.Context, id volume.SnapshotID) (volume.Snapshot, error) {
+	p, err := g.Cloud.Snapshot(ctx, id)
+	return checked(ctx, p, err, g.checkSnapshot)
+}
+
+// Backup implements volume.BackupCloud.
+func (g guard) Backup(ctx context.Context, id volume.SnapshotID) (volume.Snapshot, error) {
+	b, err := g.Cloud.Backup(ctx, id)
+	return checked(ctx, b, err, g.checkSnapshot)
+}
+
+func checked[T any](ctx context.Context, object T, err error, check func(context.Context, T) error) (T, error) {
+	if err == nil {
+		err = check(ctx, object)
+	}
+	if err != nil {
+		var none T
+		return none, err
+	}
+	return object, nil
+}
+
+// VolumesNamed implements volume.VolumeCloud.
+func (g guard) VolumesNamed(ctx context.Context, name string) ([]volume.Volume, error) {
+	found, err := g.Cloud.VolumesNamed(ctx, name)
+	return named(ctx, found, err, g.checkVolume)
+}
+
+// SnapshotsNamed implements volume.SnapshotCloud.
+func (g guard) SnapshotsNamed(ctx context.Context, name string) ([]volume.Snapshot, error) {
+	found, err := g.Cloud.SnapshotsNamed(ctx, name)
+	return named(ctx, found, err, g.checkSnapshot)
+}
+
+// BackupsNamed implements volume.BackupCloud.
+func (g guard) BackupsNamed(ctx context.Context, name string) ([]volume.Snapshot, error) {
+	found, err := g.Cloud.BackupsNamed(ctx, name)
+	return named(ctx, found, err, g.checkSnapshot)
+}
+
+// named returns the objects of a name that the driver may act on. If there are only others, it returns the refusal of the first. Two clusters
+// have the same names if both come from one copy of etcd: then each keeps what it created itself.
+func named[T any](ctx context.Context, found []T, err error, check func(context.Context, T) error) ([]T, error) {
+	if err != nil {
+		return nil, err
+	}
+	var kept []T
+	var refusal error
+	for _, object := range found {
+		switch err := check(ctx, object); {
+		case err == nil:
+			kept = append(kept, object)
+		case !volume.Is(err, volume.NotOwned):
+			return nil, err
+		case refusal == nil:
+			refusal = err
+		}
+	}
+	if len(kept) > 0 {
+		return kept, nil
+	}
+	return nil, refusal
+}
+
+// Select implements volume.VolumeCloud. It leaves out what another cluster owns by its mark, and asks no server: a list may have hundreds of disks
+// without a mark, and shows of each only its ID, size, status and attachments. external-attacher takes a volume that is missing for detached.
+func (g guard) Select(ctx context.Context, s volume.Selection) ([]volume.Volume, bool, error) {
+	return visible(string(s.Marker), func(marker string) ([]volume.Volume, bool, error) {
+		s.Marker = volume.ID(marker)
+		return g.Cloud.Select(ctx, s)
+	}, func(v volume.Volume) string { return string(v.ID) }, func(v volume.Volume) error {
+		if answer := g.rule.ofVolume(v); answer.owner == theirs {
+			return g.allow(volumeNoun, string(v.ID), answer, nil)
+		}
+		return nil
+	})
+}
+
+// Snapshots implements volume.SnapshotCloud.
+func (g guard) Snapshots(ctx context.Context, p volume.SnapshotPage) ([]volume.Snapshot, bool, error) {
+	return g.snapshotPage(ctx, p, g.Cloud.Snapshots)
+}
+
+// Backups implements volume.BackupCloud.
+func (g guard) Backups(ctx context.Context, p volume.SnapshotPage) ([]volume.Snapshot, bool, error) {
+	return g.snapshotPage(ctx, p, g.Cloud.Backups)
+}
+
+// snapshotPage leaves out what the driver may not act on, if the list is for a caller of the driver. The driver itself needs every snapshot and
+// backup of a volume: Cinder bases an incremental backup on the latest one, whoever made it.
+func (g guard) snapshotPage(ctx context.Context, p volume.SnapshotPage, read func(context.Context, volume.SnapshotPage) ([]volume.Snapshot, bool, error)) ([]volume.Snapshot, bool, error) {
+	if !p.ForCaller {
+		return read(ctx, p)
+	}
+	return visible(string(p.Marker), func(marker string) ([]volume.Snapshot, bool, error) {
+		p.Marker = volume.SnapshotID(marker)
+		return read(ctx, p)
+	}, func(p volume.Snapshot) string { return string(p.ID) }, func(p volume.Snapshot) error { return g.checkSnapshot(ctx, p) })
+}
+
+// visible reads a page, and drops the objects that check refuses. It reads on while nothing is left of a page, because an empty page is the end
+// of a list.
+func visible[T any](first string, read func(marker string) ([]T, bool, error), id func(T) string, check func(T) error) (kept []T, more bool, err error) {
+	var failed error
+	err = paging.Walk(paging.MaxItems, func(marker string) (page []T, _ bool, err error) {
+		if marker == "" {
+			page, more, err = read(first)
+			return page, true, err
+		}
+		page, more, err = read(marker)
+		return page, true, volume.ListChanged(err, marker)
+	}, id, func(page []T) bool {
+		for _, object := range page {
+			switch err := check(object); {
+			case err == nil:
+				kept = append(kept, object)
+			case !volume.Is(err, volume.NotOwned):
+				failed = err
+				return false
+			}
+		}
+		return len(kept) == 0
+	})
+	if err == nil {
+		err = failed
+	}
+	return kept, more, err
+}
+
+func quoted(s string) string { return strconv.Quote(s) }

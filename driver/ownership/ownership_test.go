@@ -1,0 +1,52 @@
+package ownership
+
+import (
+	"testing"
+	"time"
+
+	"github.com/cinder-csi/cinder-csi/driver/contract"
+	"github.com/cinder-csi/cinder-csi/driver/idempotent"
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+)
+
+// A restore replaces the metadata by that of the volume that was backed up, so the description decides until the driver has written its own.
+func TestTheMarkDecidesUnlessARestoreReplacedIt(t *testing.T) {
+	us, them := idempotent.Owner{Driver: "d", Cluster: "us"}, idempotent.Owner{Driver: "d", Cluster: "them"}
+	restoredBy := func(o idempotent.Owner) string {
+		return contract.DescriptionOfRestored(o.Token("pvc-1"), time.Unix(0, 0))
+	}
+	for name, test := range map[string]struct {
+		description string
+		metadata    map[string]string
+		want        owner
+	}{
+		"no mark":                            {want: unknown},
+		"our mark":                           {metadata: us.Metadata("pvc-1", nil), want: mine},
+		"their mark":                         {metadata: them.Metadata("pvc-1", nil), want: theirs},
+		"a mark by hand":                     {metadata: map[string]string{contract.MetadataCluster: "us"}, want: mine},
+		"our restore of their backup":        {restoredBy(us), them.Metadata("pvc-old", nil), mine},
+		"our restore of an unmarked backup":  {restoredBy(us), nil, mine},
+		"their restore of our backup":        {restoredBy(them), us.Metadata("pvc-old", nil), theirs},
+		"our complete restore":               {restoredBy(us), us.Metadata("pvc-1", nil), mine},
+		"their complete restore":             {restoredBy(them), them.Metadata("pvc-1", nil), theirs},
+		"their complete restore, taken over": {restoredBy(them), map[string]string{contract.MetadataCluster: "us", contract.MetadataRequest: them.Token("pvc-1")}, mine},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := Rule{Owner: us}.ofVolume(volume.Volume{Name: "pvc-1", Description: test.description, Metadata: test.metadata})
+			if got.owner != test.want {
+				t.Errorf("want %d, got %+v", test.want, got)
+			}
+		})
+	}
+}
+
+func TestTheCommandThatTakesAnObjectOverIsOneShellCommand(t *testing.T) {
+	g := guard{rule: Rule{Owner: idempotent.Owner{Cluster: "it's; rm -rf $HOME"}}}
+	if got, want := g.takeOver(volumeNoun, "ID"), `openstack volume set --property 'cinder.csi.openstack.org/cluster=it'\''s; rm -rf $HOME' ID`; got != want {
+		t.Errorf("want %s, got %s", want, got)
+	}
+	g.rule.Owner.Cluster = "prod-1"
+	if got, want := g.takeOver(backupNoun, "ID"), "openstack --os-volume-api-version 3.43 volume backup set --property cinder.csi.openstack.org/cluster=prod-1 ID"; got != want {
+		t.Errorf("want %s, got %s", want, got)
+	}
+}

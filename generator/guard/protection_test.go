@@ -1,0 +1,49 @@
+package guard
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+)
+
+// Strict is the default of new bundles for hosted clusters. One of an earlier version keeps its meaning until a person asks.
+func TestAnExistingBundleKeepsWhatItProtectsUntilSomebodyAsks(t *testing.T) {
+	const base = "{metadata: {name: c}}"
+	inv := inventory("standard")
+	for name, test := range map[string]struct {
+		was  any // the decision of the earlier version; nil where it had none
+		spec string
+		pin  any
+	}{
+		"an earlier version":                  {true, base, "enabled"},
+		"one that did not protect":            {false, base, "disabled"},
+		"one that did not know the setting":   {nil, base, "disabled"},
+		"this version":                        {v1alpha1.Strict, base, nil},
+		"a configuration that asks for it":    {true, "{metadata: {name: c}, spec: {driver: {protectOtherClusters: strict}}}", nil},
+		"a configuration that keeps the rule": {true, "{metadata: {name: c}, spec: {driver: {protectOtherClusters: enabled}}}", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			old := decide(t, inv, base, v1alpha1.HostedControlPlane)
+			kept := old.Decisions[:0]
+			for _, d := range old.Decisions {
+				if d.ID == protection {
+					if d.Value = test.was; d.Value == nil {
+						continue
+					}
+				}
+				kept = append(kept, d)
+			}
+			old.Decisions = kept
+			pin, _ := Pin(Refused(compare(t, read(t, old), inv, test.spec, v1alpha1.HostedControlPlane), nil, false))
+			var want any
+			if test.pin != nil {
+				want = map[string]any{"driver": map[string]any{"protectOtherClusters": test.pin}}
+			}
+			if diff := cmp.Diff(want, pin); diff != "" {
+				t.Errorf("pin (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
