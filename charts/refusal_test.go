@@ -3,6 +3,7 @@ package charts_test
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -177,6 +178,28 @@ func TestTheChartRefusesASidecarWithoutAFlagThatItSets(t *testing.T) {
 			if _, err := render(t, parse(t, values)); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("want %q, got %v", want, err)
 			}
+		}
+	}
+}
+
+// The chart refuses by itself what the generator refuses of OpenShift's admission, on each target and plane.
+func TestTheChartRefusesWhatOpenShiftWouldRefuse(t *testing.T) {
+	for _, namespace := range append(slices.Clone(plan.Unconstrained), "storage", "openshift-storage") {
+		for target, refused := range map[string]bool{"target: vanilla": false, "target: standalone": true, "target: hypershift\nplane: guest": true, "target: hypershift\nplane: management": true} {
+			for _, role := range []string{"controller", "node"} {
+				_, err := render(t, parse(t, fmt.Sprintf("%s\nnamespaces: {%s: %s}", target, role, namespace)))
+				if want := refused && slices.Contains(plan.Unconstrained, namespace); want != (err != nil) || want && !strings.Contains(err.Error(), "namespaces."+role+": OpenShift applies no security context constraint in "+namespace) {
+					t.Errorf("%s, namespaces.%s %s: want a refusal %t, got %v", target, role, namespace, want, err)
+				}
+			}
+		}
+	}
+	for values, want := range map[string]bool{
+		"target: standalone\ncontroller: {runAsUser: 1000680000}": true, "target: standalone\ncontroller: {runAsUser: auto}": false, "target: standalone\ncontroller: {runAsUser: null}": false,
+		"target: hypershift\nplane: management\ncontroller: {runAsUser: 7}": false, "controller: {runAsUser: 7}": false,
+	} {
+		if _, err := render(t, parse(t, values)); want != (err != nil) || want && !strings.Contains(err.Error(), "controller.runAsUser: OpenShift chooses the user") {
+			t.Errorf("%s: want a refusal %t, got %v", values, want, err)
 		}
 	}
 }

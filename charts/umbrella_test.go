@@ -91,7 +91,7 @@ func TestEveryTemplateHasTheNameOfTheChart(t *testing.T) {
 func TestByHandTheChartLeavesTheUserToOpenShift(t *testing.T) {
 	for values, want := range map[string]any{
 		"": 65532, "target: standalone": nil, "target: hypershift\nplane: management": nil,
-		"target: standalone\ncontroller: {runAsUser: 1000680000}": 1000680000, "controller: {runAsUser: null}": nil, "controller: {runAsUser: 7}": 7,
+		"target: hypershift\nplane: management\ncontroller: {runAsUser: 1000680000}": 1000680000, "controller: {runAsUser: null}": nil, "controller: {runAsUser: 7}": 7,
 	} {
 		pod := objects(t, parse(t, values))[deployment].Fields["spec"].(map[string]any)["template"].(map[string]any)["spec"].(map[string]any)
 		context := pod["securityContext"].(map[string]any)

@@ -66,7 +66,7 @@ func (p *plane) namespace(name, level node) object {
 	if p.openShift() {
 		// A cluster-wide default node selector would keep the DaemonSet from some nodes.
 		a["openshift.io/node-selector"] = part(p.r.OpenShift, "", "")
-		// With workload partitioning, pods may ask for management's CPUs only where their namespace allows it.
+		// With workload partitioning, OpenShift gives pods the CPUs of management only where their namespace allows it.
 		a["workload.openshift.io/allowed"] = part(p.r.OpenShift, "", "management")
 	}
 	return object{"apiVersion": fixed("v1"), "kind": fixed("Namespace"), "metadata": object{"name": name, "labels": l, "annotations": a}}

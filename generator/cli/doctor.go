@@ -37,7 +37,7 @@ func newDoctorCommand(w *World, shared *common) *cobra.Command {
 		Use:   "doctor",
 		Short: "Check before an installation whether the cloud and the cluster can take the bundle",
 		Long: `Checks the cloud, the registries of the images, and the cluster of the kubeconfig, and changes nothing: each request is a GET or a HEAD.
-Each finding says what was seen, why it matters and what to do. What cannot be checked without a change is listed as not checked.
+On OpenShift a SubjectAccessReview, which the API server does not store, asks for the rights of the pods. Each finding says what was seen, why it matters and what to do. What cannot be checked without a change is listed as not checked.
 
 The cluster is that of kubectl: --kubeconfig or KUBECONFIG or ~/.kube/config, and --context. Without a kubeconfig only the cloud is
 checked. Exit code 0: no errors, perhaps warnings. 1: at least one error. 64: wrong usage or configuration.`,

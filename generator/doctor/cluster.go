@@ -50,6 +50,7 @@ func (c *clusterCheck) run(ctx context.Context) {
 	}
 	c.checkSnapshots(ctx, err == nil)
 	c.checkNamespaces(ctx)
+	c.checkConstraints(ctx)
 	c.checkSecrets(ctx)
 	c.checkNodes(ctx)
 	c.checkTaken(ctx, err == nil)

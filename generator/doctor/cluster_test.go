@@ -74,6 +74,9 @@ func newAPI() api {
 		"/api/v1/nodes":                                          `{"items": [{"metadata": {"name": "n1", "labels": {"topology.kubernetes.io/zone": "az1"}}}]}`,
 		"/api/v1/namespaces/cinder-csi/secrets/cinder-csi-cloud": `{"data": {"clouds.yaml": "aHVudGVyMg=="}}`,
 	}
+	for _, namespace := range []string{"cinder-csi", "cinder-csi-node", "openshift-storage"} {
+		a["/api/v1/namespaces/"+namespace+"/resourcequotas"] = `{"items": []}`
+	}
 	a[monitoringAPI] = `{"resources": [{"name": "podmonitors"}, {"name": "prometheusrules"}]}`
 	a[prometheusList] = `{"items": [` + prometheusIn("monitoring", `{"matchLabels": {"release": "kps"}}`, `{}`) + `]}`
 	a["/apis/apps/v1/deployments"] = `{"items": [` + workloadJSON("kube-system", "snapshot-controller", "registry.k8s.io/sig-storage/snapshot-controller:v8", "") + `]}`
@@ -131,6 +134,8 @@ func workloadJSON(namespace, name, image, dir string) string {
 func (a api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, found := a[r.URL.Path]
 	switch {
+	case r.Method == http.MethodPost && r.URL.Path == reviews:
+		a.review(w, r)
 	case r.Method != http.MethodGet:
 		http.Error(w, "only GET may be sent", http.StatusTeapot)
 	case !found:
@@ -241,6 +246,8 @@ var clusterFaults = []struct {
 	{"a CSIDriver of nobody", "/apis/storage.k8s.io/v1/csidrivers/cinder.csi.openstack.org", `{}`, "cluster.driver", Warning, "no workload that doctor knows serves it"},
 	{"a namespace too strict", "/api/v1/namespaces/cinder-csi-node", `{"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "baseline"}}}`, "cluster.namespace", Warning, "cinder-csi-node enforces the Pod Security level baseline; the pods need privileged"},
 	{"a namespace that goes", "/api/v1/namespaces/cinder-csi", `{"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}`, "cluster.namespace", Error, "is being deleted"},
+	{"OpenShift", constraintsAPI, constraintsServed, "cluster.scc", Error, "the cluster has security context constraints, and the bundle requires none"},
+	{"a quota of limits", "/api/v1/namespaces/cinder-csi/resourcequotas", `{"items": [{"metadata": {"name": "q"}, "spec": {"hard": {"limits.cpu": "4", "pods": "9"}}}]}`, "cluster.namespace", Warning, "ResourceQuota cinder-csi/q counts limits.cpu, and containers of the bundle have none"},
 	{"no Secret", "/api/v1/namespaces/cinder-csi/secrets/cinder-csi-cloud", "", "cluster.secret", Error, "Secret cinder-csi/cinder-csi-cloud does not exist"},
 	{"a Secret with another key", "/api/v1/namespaces/cinder-csi/secrets/cinder-csi-cloud", `{"data": {"cloud.conf": "aHVudGVyMg=="}}`, "cluster.secret", Error, "has no key clouds.yaml; its keys are cloud.conf"},
 	{"nodes of another cloud", "/api/v1/nodes", `{"items": [{"metadata": {"name": "n1", "labels": {"topology.kubernetes.io/zone": "eu-west-1a"}}}]}`, "cluster.nodes", Warning, "n1 (eu-west-1a)"},

@@ -1,8 +1,8 @@
 // Package doctor checks before an installation whether a cloud and a cluster can take a bundle. Each check gives findings: what it
 // saw, why that matters, and what to do.
 //
-// Nothing here changes anything: every request to the cloud, the cluster and a registry is a GET or a HEAD. What cannot be checked
-// that way is listed as not checked, and never guessed. No finding holds a secret.
+// Nothing here changes anything: every request to the cloud, the cluster and a registry is a GET or a HEAD. One is a POST: a SubjectAccessReview,
+// which an API server answers and does not store. What cannot be checked that way is listed as not checked, and never guessed. No finding holds a secret.
 package doctor
 
 import (
@@ -83,8 +83,9 @@ var Checks = []Check{
 	{"cluster.version", "Kubernetes is at least as new as `spec.kubernetesVersion`"},
 	{"cluster.snapshots", "the snapshot CRDs and the snapshot controller are there"},
 	{"cluster.driver", "no other driver has the name of this one"},
-	{"cluster.namespace", "the namespaces can hold the pods (Pod Security)"},
-	{"cluster.secret", "the Secret with the credentials exists and has the right key"},
+	{"cluster.namespace", "the namespaces can hold the pods: Pod Security, quotas, and on OpenShift node selector and run level"},
+	{"cluster.scc", "on OpenShift, the accounts of the pods may use the security context constraints that the pods require"},
+	{"cluster.secret", "the Secret with the credentials exists and has the right key, or OpenShift makes it"},
 	{"cluster.nodes", "the zone labels of the nodes are compute zones of the cloud"},
 	{"cluster.kubelet", "kubelet has its directory where the bundle looks for it"},
 	{"cluster.rights", "no other bundle of this project has the ClusterRoleBindings or the pods of this one"},

@@ -20,24 +20,109 @@ const enforceLabel = "pod-security.kubernetes.io/enforce"
 // strictness orders the levels; a namespace without a label is as privileged, unless the API server has another default.
 var strictness = map[string]int{"": 0, "privileged": 0, "baseline": 1, "restricted": 2}
 
+// place is a namespace of the pods.
+type place struct {
+	name, level string // level of Pod Security that the pods need
+	ours        bool   // the bundle has the Namespace
+	workloads   []cluster.Workload
+}
+
+// places are the namespaces of the bundle: its own and those that the cluster brings along.
+func (c *clusterCheck) places() []*place {
+	var all []*place
+	for _, n := range c.Bundle.Namespaces {
+		all = append(all, &place{name: n.Name, level: n.Labels[enforceLabel], ours: true})
+	}
+	for _, w := range c.Bundle.Workloads {
+		at := slices.IndexFunc(all, func(p *place) bool { return p.name == w.Namespace })
+		if at < 0 {
+			at, all = len(all), append(all, &place{name: w.Namespace, level: "restricted"})
+		}
+		if p := all[at]; !p.ours && w.OnNodes() {
+			p.level = "privileged"
+		}
+		all[at].workloads = append(all[at].workloads, w)
+	}
+	return all
+}
+
 func (c *clusterCheck) checkNamespaces(ctx context.Context) {
-	for _, want := range c.Bundle.Namespaces {
+	for _, p := range c.places() {
 		var have corev1.Namespace
-		err := c.cluster.Get(ctx, "/api/v1/namespaces/"+url.PathEscape(want.Name), &have)
-		is, needs := have.Labels[enforceLabel], want.Labels[enforceLabel]
+		err := c.cluster.Get(ctx, "/api/v1/namespaces/"+url.PathEscape(p.name), &have)
 		switch {
+		case errors.Is(err, cluster.ErrNotFound) && p.ours:
+			c.report.ok("cluster.namespace", "namespace %s does not exist yet; the bundle brings it", p.name)
 		case errors.Is(err, cluster.ErrNotFound):
-			c.report.ok("cluster.namespace", "namespace %s does not exist yet; the bundle brings it", want.Name)
-		case c.failed("namespace "+want.Name, err):
+			c.report.add("cluster.namespace", Error, "namespace "+p.name+" does not exist", "the bundle does not bring it, because clusters have namespaces of such names", "give the driver a namespace of its own (spec.namespaces)")
+		case c.failed("namespace "+p.name, err):
 		case have.DeletionTimestamp != nil:
-			c.report.add("cluster.namespace", Error, "namespace "+want.Name+" is being deleted", "nothing can be created in it", "wait until it is gone")
-		case strictness[is] > strictness[needs]:
-			c.report.add("cluster.namespace", Warning, fmt.Sprintf("namespace %s enforces the Pod Security level %s; the pods need %s", want.Name, is, needs),
-				"the bundle sets the label to "+needs+", for every pod in the namespace; until then the pods are refused", "give the driver a namespace of its own (spec.namespaces), or accept the change")
+			c.report.add("cluster.namespace", Error, "namespace "+p.name+" is being deleted", "nothing can be created in it", "wait until it is gone")
 		default:
-			c.report.ok("cluster.namespace", "namespace %s exists, and its Pod Security level lets the pods in", want.Name)
+			c.checkPlace(ctx, p, have)
 		}
 	}
+}
+
+// checkPlace compares what a namespace that exists decides about the pods in it.
+func (c *clusterCheck) checkPlace(ctx context.Context, p *place, have corev1.Namespace) {
+	is, before := have.Labels[enforceLabel], len(c.report.Findings)
+	tooStrict := fmt.Sprintf("namespace %s enforces the Pod Security level %s; the pods need %s", p.name, is, p.level)
+	switch {
+	case strictness[is] <= strictness[p.level]:
+	case p.ours:
+		c.report.add("cluster.namespace", Warning, tooStrict, "the bundle sets the label to "+p.level+", for every pod in the namespace; until then the pods are refused",
+			"give the driver a namespace of its own (spec.namespaces), or accept the change")
+	default:
+		c.report.add("cluster.namespace", Error, tooStrict, "the bundle does not label a namespace that comes with the cluster, so the pods are refused", "give the driver a namespace of its own (spec.namespaces)")
+	}
+	if c.forOpenShift() && exempt(have.Labels) {
+		c.report.add("cluster.namespace", Error, "namespace "+p.name+" has the label "+runLevel, "OpenShift applies no security context constraint there, so nothing chooses the user and group of the pods",
+			"remove the label, or give the driver a namespace of its own (spec.namespaces)")
+	}
+	if c.forOpenShift() && !p.ours {
+		if selector := c.selector(ctx, have.Annotations); selector != "" {
+			c.report.add("cluster.namespace", Warning, "OpenShift adds the node selector "+selector+" to the pods in namespace "+p.name, "other nodes do not get the driver, and their pods no volumes",
+				"give the driver a namespace of its own (spec.namespaces), which the bundle annotates")
+		}
+	}
+	c.checkQuotas(ctx, p)
+	if len(c.report.Findings) == before {
+		c.report.ok("cluster.namespace", "namespace %s exists, and its Pod Security level lets the pods in", p.name)
+	}
+}
+
+// checkQuotas: a quota of limits or requests refuses a pod with a container that has none.
+func (c *clusterCheck) checkQuotas(ctx context.Context, p *place) {
+	quotas, err := cluster.List[corev1.ResourceQuota](ctx, c.cluster, "/api/v1/namespaces/"+url.PathEscape(p.name)+"/resourcequotas")
+	if c.failed("the quotas of namespace "+p.name, err) {
+		return
+	}
+	for _, q := range quotas {
+		var lacking []string
+		for resource := range q.Spec.Hard {
+			if slices.ContainsFunc(p.workloads, func(w cluster.Workload) bool { return lacks(w, resource) }) {
+				lacking = append(lacking, string(resource))
+			}
+		}
+		if slices.Sort(lacking); len(lacking) > 0 {
+			c.report.add("cluster.namespace", Warning, fmt.Sprintf("ResourceQuota %s/%s counts %s, and containers of the bundle have none", p.name, q.Name, list(lacking)),
+				"the API server refuses their pods, unless a LimitRange of the namespace has defaults", "set spec.planes.*.resources, or give the driver a namespace of its own (spec.namespaces)")
+		}
+	}
+}
+
+// lacks reports whether a container of the workload does not say how much of a resource it takes, in the words of a quota: limits.cpu, requests.memory.
+func lacks(w cluster.Workload, counted corev1.ResourceName) bool {
+	kind, name, _ := strings.Cut(string(counted), ".")
+	if kind != "limits" && kind != "requests" || name != "cpu" && name != "memory" {
+		return false
+	}
+	return slices.ContainsFunc(cluster.Containers(w.Pod), func(container corev1.Container) bool {
+		_, limited := container.Resources.Limits[corev1.ResourceName(name)]
+		_, requested := container.Resources.Requests[corev1.ResourceName(name)]
+		return !limited && (kind == "limits" || !requested)
+	})
 }
 
 func (c *clusterCheck) checkSecrets(ctx context.Context) {
@@ -46,6 +131,10 @@ func (c *clusterCheck) checkSecrets(ctx context.Context) {
 		const do = "create it with the command in the README.md of the bundle"
 		keys, err := c.cluster.SecretKeys(ctx, want.Namespace, want.Name)
 		if errors.Is(err, cluster.ErrNotFound) {
+			if want.Maker != "" {
+				c.checkMaker(ctx, want)
+				continue
+			}
 			c.report.add("cluster.secret", Error, "Secret "+name+" does not exist", "the pods of the controller wait for it and do not start", do)
 			continue
 		}
@@ -58,6 +147,30 @@ func (c *clusterCheck) checkSecrets(ctx context.Context) {
 			continue
 		}
 		c.report.ok("cluster.secret", "Secret %s has what the pods mount", name)
+	}
+}
+
+// checkMaker: a Secret that is not there yet is no fault if the cluster has the part that makes it once the bundle is applied.
+func (c *clusterCheck) checkMaker(ctx context.Context, want cluster.SecretRef) {
+	name := want.Namespace + "/" + want.Name
+	if want.Maker == cluster.ServiceCA {
+		c.report.ok("cluster.secret", "Secret %s does not exist yet; %s makes it for the Service of the bundle", name, want.Maker)
+		return
+	}
+	const do = "set spec.credentials.request to disabled, generate the bundle, and create the Secret with the command in its README.md"
+	var operator struct {
+		Spec struct {
+			CredentialsMode string `json:"credentialsMode"`
+		} `json:"spec"`
+	}
+	switch err := c.cluster.Get(ctx, "/apis/operator.openshift.io/v1/cloudcredentials/cluster", &operator); {
+	case errors.Is(err, cluster.ErrNotFound):
+		c.report.add("cluster.secret", Error, "Secret "+name+" does not exist, and the cluster has no Cloud Credential Operator", "nothing acts on the CredentialsRequest of the bundle, and the controller does not start", do)
+	case c.failed("the mode of the Cloud Credential Operator, which makes Secret "+name, err):
+	case operator.Spec.CredentialsMode == "Manual":
+		c.report.add("cluster.secret", Error, "Secret "+name+" does not exist, and the Cloud Credential Operator is in mode Manual", "it does not act on the CredentialsRequest of the bundle, and the controller does not start", do)
+	default:
+		c.report.ok("cluster.secret", "Secret %s does not exist yet; %s makes it once the bundle is applied", name, want.Maker)
 	}
 }
 

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/cinder-csi/cinder-csi/driver/contract"
@@ -20,8 +21,8 @@ const UnnamedCluster = "kubernetes"
 
 func (d *decider) namespaces() (controller, node Decision[string]) {
 	given := d.given.Namespaces
-	d.checkNamespace("controller", given.Controller)
-	d.checkNamespace("node", given.Node)
+	d.checkNamespace("spec.namespaces.controller", given.Controller)
+	d.checkNamespace("spec.namespaces.node", given.Node)
 	controller = configuredNamespace("controller", given.Controller)
 	node = configuredNamespace("node", given.Node)
 	if d.target == v1alpha1.HostedControlPlane {
@@ -50,9 +51,15 @@ func otherwise(d *Decision[string], value, reason string) {
 	}
 }
 
+// Unconstrained are the namespaces that OpenShift leaves out of its security context constraints, by their names.
+var Unconstrained = []string{"default", "kube-public", "kube-system", "openshift", "openshift-infra", "openshift-node"}
+
 func (d *decider) checkNamespace(key, name string) {
 	if name != "" && !isLabel(name) {
-		d.problem("spec.namespaces.%s: %q is not a namespace's name: lower-case letters, digits and '-', at most 63 characters", key, name)
+		d.problem("%s: %q is not a namespace's name: lower-case letters, digits and '-', at most 63 characters", key, name)
+	}
+	if d.openShift() && slices.Contains(Unconstrained, name) {
+		d.problem("%s: OpenShift applies no security context constraint in %s, so nothing chooses the user and group of the pods; name another namespace", key, name)
 	}
 }
 

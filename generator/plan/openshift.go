@@ -32,11 +32,23 @@ func (d *decider) checkOpenShift() {
 		d.problem("spec.openshift.clusterNetworks: is for OpenShift alone; put the networks into spec.planes.controller.proxy.noProxy")
 	}
 	d.networks("spec.openshift.clusterNetworks", o.ClusterNetworks)
+	d.checkKubelet("spec.driver.kubeletDir", d.given.Driver.KubeletDir)
+	for i, pool := range d.given.NodePools {
+		d.checkKubelet(item("spec.nodePools", i)+".kubeletDir", pool.KubeletDir)
+	}
 	for i, name := range profile.CipherSuites {
 		known := slices.Concat(tls.CipherSuites(), tls.InsecureCipherSuites()) // OpenShift's profile Old has some of the second list
 		if !slices.ContainsFunc(known, func(s *tls.CipherSuite) bool { return s.Name == name }) {
 			d.problem("%s: Go's crypto/tls knows no cipher suite %q, so kube-rbac-proxy would not start; an example is TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256", item("spec.monitoring.tls.cipherSuites", i), name)
 		}
+	}
+}
+
+// checkKubelet: the kubelet of OpenShift has one directory, and SELinux labels no other one for it.
+func (d *decider) checkKubelet(key, dir string) {
+	const kubelet = "/var/lib/kubelet"
+	if d.openShift() && dir != "" && dir != kubelet {
+		d.warn("%s: the kubelet of OpenShift uses %s; it does not find a driver in %s", key, kubelet, dir)
 	}
 }
 

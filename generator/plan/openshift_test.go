@@ -126,6 +126,8 @@ func TestSettingsOfAnotherTargetAreRefused(t *testing.T) {
 		{v1alpha1.Standalone, "monitoring: {tls: {cipherSuites: [AES]}}", "spec.monitoring.tls.cipherSuites[0]"},
 		{v1alpha1.Vanilla, "credentials: {request: enabled}", "spec.credentials.request"},
 		{v1alpha1.Standalone, "credentials: {request: enabled, cloud: prod}", "spec.credentials.request"},
+		{v1alpha1.Standalone, "planes: {controller: {runAsUser: 65532}}", "spec.planes.controller.runAsUser"},
+		{v1alpha1.Standalone, "planes: {controller: {runAsUser: 1000680000}}", "spec.planes.controller.runAsUser"},
 	} {
 		_, err := Decide(cloudOf("standard"), configured(t, "spec: {"+c.spec+"}"), c.target, v1alpha1.Helm, "test")
 		var wrong *ConfigError
@@ -155,6 +157,49 @@ func TestTwoDriversOnOneNodeAreWarnedOf(t *testing.T) {
 			warned := slices.ContainsFunc(warnings, func(w string) bool { return strings.Contains(w, "volumeAttachLimit is auto") })
 			if want := want && target == v1alpha1.Standalone; warned != want {
 				t.Errorf("%s %s: want a warning: %t, got %q", target, spec, want, warnings)
+			}
+		}
+	}
+}
+
+// In these namespaces OpenShift chooses no user, and a pod keeps the one of its image.
+func TestOnOpenShiftNoRoleIsInANamespaceWithoutSecurityContextConstraints(t *testing.T) {
+	t.Parallel()
+	for _, name := range append(slices.Clone(Unconstrained), "storage", "openshift-storage", "kube-node-lease") {
+		for target, constrained := range map[v1alpha1.Target]bool{v1alpha1.Vanilla: false, v1alpha1.Standalone: true, v1alpha1.HostedControlPlane: true} {
+			for _, role := range []string{"controller", "node"} {
+				_, err := Decide(cloudOf("standard"), configured(t, "metadata: {name: prod}\nspec: {namespaces: {"+role+": "+name+"}}"), target, v1alpha1.Helm, "test")
+				refused := err != nil && strings.Contains(err.Error(), "spec.namespaces."+role+": OpenShift applies no security context constraint in "+name)
+				if want := constrained && slices.Contains(Unconstrained, name); want != refused {
+					t.Errorf("%s, %s in %s: want a refusal %t, got %v", target, role, name, want, err)
+				}
+			}
+		}
+	}
+}
+
+func TestKeysThatOpenShiftDoesNotHonourAreWarnedOf(t *testing.T) {
+	t.Parallel()
+	for spec, targets := range map[string][]v1alpha1.Target{
+		"driver: {kubeletDir: /var/lib/k0s/kubelet}":                                        {v1alpha1.Standalone, v1alpha1.HostedControlPlane},
+		"driver: {kubeletDir: /var/lib/kubelet}":                                            nil,
+		"nodePools: [{name: gpu, nodeSelector: {pool: gpu}, kubeletDir: /var/lib/kubelet}]": nil,
+		"nodePools: [{name: gpu, nodeSelector: {pool: gpu}, kubeletDir: /opt/kubelet}]":     {v1alpha1.Standalone, v1alpha1.HostedControlPlane},
+		"planes: {controller: {runAsUser: 1001}}":                                           {v1alpha1.HostedControlPlane},
+	} {
+		for _, target := range []v1alpha1.Target{v1alpha1.Vanilla, v1alpha1.Standalone, v1alpha1.HostedControlPlane} {
+			r, err := Decide(cloudOf("standard"), configured(t, "metadata: {name: prod}\nspec: {"+spec+"}"), target, v1alpha1.Helm, "test")
+			if target == v1alpha1.Standalone && strings.Contains(spec, "runAsUser") {
+				continue // refused
+			}
+			if err != nil {
+				t.Fatalf("%s %s: %v", target, spec, err)
+			}
+			warned := slices.ContainsFunc(r.Warnings, func(w string) bool {
+				return strings.Contains(w, "the kubelet of OpenShift uses /var/lib/kubelet") || strings.Contains(w, "OpenShift refuses a pod whose user is not in the range of namespace")
+			})
+			if want := slices.Contains(targets, target); warned != want {
+				t.Errorf("%s %s: want a warning %t, got %q", target, spec, want, r.Warnings)
 			}
 		}
 	}

@@ -24,8 +24,14 @@ func (d *decider) controller(namespace string) Workload {
 	switch d.target {
 	case v1alpha1.HostedControlPlane:
 		hostedPods(&w, p, namespace)
+		if p.RunAsUser != nil {
+			d.warn("spec.planes.controller.runAsUser is for a management cluster that is not OpenShift: OpenShift refuses a pod whose user is not in the range of namespace %s", namespace)
+		}
 		orElse(&w.RunAsUser, nil, "OpenShift's security context constraints choose the user")
 	case v1alpha1.Standalone:
+		if p.RunAsUser != nil {
+			d.problem("spec.planes.controller.runAsUser: OpenShift chooses the user from the range of the namespace, and refuses a pod with another one; leave it out")
+		}
 		orElse(&w.PriorityClass, base().roles[RoleController].PriorityClass, "without the controller no volume is made or attached in the cluster")
 		d.byControlPlane(&w)
 		orElse(&w.Tolerations, []v1alpha1.Toleration{criticalAddons, noSchedule("node-role.kubernetes.io/master"), noSchedule(controlPlaneLabel)}, "the nodes of the control plane have these taints")

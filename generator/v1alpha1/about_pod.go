@@ -19,7 +19,7 @@ var podAbouts = map[string]about{
 	"Plane.env":                       {"Environment variables of every container of the role.", "none", "an invalid name; a variable that the bundle sets itself; a proxy, which has its own key"},
 	"Plane.imagePullSecrets":          {"Secrets with which images are pulled.", "none; the controller's on hypershift: pull-secret", "an invalid Secret name, or one that is given twice"},
 	"Plane.priorityClassName":         {"The PriorityClass of the pods.", "controller: system-cluster-critical, on hypershift hypershift-control-plane; node: system-node-critical", "an invalid PriorityClass name"},
-	"Plane.runAsUser":                 {"The user and group that the pods of the controller and of the drift check run as.", "65532; on OpenShift its security context constraints choose", "less than 1: the pods do not run as root; any for node"},
+	"Plane.runAsUser":                 {"The user and group that the pods of the controller and of the drift check run as.", "65532; on OpenShift its security context constraints choose", "less than 1: the pods do not run as root; any for node; any on standalone"},
 	"Plane.replicas":                  {"How many controller pods there are.", "2", "less than 1; any for node"},
 	"Plane.resources":                 {"Resources by container's name. Each that is set replaces that one resource.", "small requests, no limits", "the name of no container"},
 	"Resources.requests":              {"Requests by resource's name: cpu, memory, ephemeral-storage.", "10m CPU; 50Mi memory, 20Mi for a node's sidecars", "unknown resources, invalid quantities, more than the limit"},

@@ -10,8 +10,8 @@ var specAbouts = map[string]about{
 	"Spec.size":              {"The size of the cluster, by volumes and nodes: small to 100 and 20, medium to 1,000 and 100, large to 10,000 and 1,000. It decides the memory requests of the controller and the settings of the attacher.", MediumCluster, ""},
 	"Spec.kubernetesVersion": {"The lowest minor version of Kubernetes that is served, with or without a patch. Decides which API versions and fields are emitted.", defaultKubernetesVersion, "anything that is not a version; a version before 1.27"},
 	"Spec.namespaces":        {Meaning: "The namespaces of the two roles."},
-	"Namespaces.controller":  {"The controller's namespace; on hypershift the hosted control plane's, which HyperShift creates. A change is guarded.", "cinder-csi; on hypershift clusters- and metadata.name, with a warning", "an invalid namespace name"},
-	"Namespaces.node":        {"The nodes' namespace; on hypershift in the guest, for the leases too. A change is guarded.", "cinder-csi-node; on hypershift cinder-csi", "an invalid namespace name"},
+	"Namespaces.controller":  {"The controller's namespace; on hypershift the hosted control plane's, which HyperShift creates. A change is guarded.", "cinder-csi; on hypershift clusters- and metadata.name, with a warning", "an invalid namespace name; on OpenShift one without security context constraints, such as kube-system"},
+	"Namespaces.node":        {"The nodes' namespace; on hypershift in the guest, for the leases too. A change is guarded.", "cinder-csi-node; on hypershift cinder-csi", "as controller"},
 	"Spec.clusterID":         {"Marks this cluster's volumes in Cinder's metadata. A change is guarded.", "on hypershift hypershift.infraID; else metadata.name; else kubernetes, with a warning", "more than 255 characters; on hypershift another value than hypershift.infraID"},
 
 	"Spec.driver":              {Meaning: "The driver's identity, its log and its limits."},

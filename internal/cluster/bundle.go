@@ -23,9 +23,21 @@ type Bundle struct {
 	StorageClasses  []storagev1.StorageClass
 	SnapshotClasses []SnapshotClass
 	Policies        []networkingv1.NetworkPolicy
+	Roles           []rbacv1.ClusterRole
 	Bindings        []rbacv1.ClusterRoleBinding
 	Monitors        []Monitor
+
+	makers map[string]Maker // of Secrets, by NAMESPACE/NAME
 }
+
+// Maker is a part of OpenShift that makes a Secret once an object of the bundle asks for it.
+type Maker string
+
+// The makers. An empty one is a person.
+const (
+	CredentialOperator Maker = "OpenShift's Cloud Credential Operator"
+	ServiceCA          Maker = "OpenShift's service CA"
+)
 
 // Monitor is an object that Prometheus reads: a PodMonitor, a ServiceMonitor or a PrometheusRule.
 type Monitor struct {
@@ -47,6 +59,8 @@ type Workload struct {
 	Release   string // of Helm; empty if no release has it
 	Static    bool   // a Pod that kubelet makes from a file of its node
 	Pod       corev1.PodSpec
+	// Constraint is the SecurityContextConstraints of OpenShift that the pods require; empty if they require none.
+	Constraint string
 }
 
 // OnNodes reports whether the workload runs the node role, which is a DaemonSet's work.
@@ -73,6 +87,9 @@ type workload struct {
 	Spec struct {
 		corev1.PodSpec
 		Template struct {
+			Metadata struct {
+				Annotations map[string]string `json:"annotations"`
+			} `json:"metadata"`
 			Spec corev1.PodSpec `json:"spec"`
 		} `json:"template"`
 	} `json:"spec"`
@@ -81,6 +98,7 @@ type workload struct {
 func (w workload) of(kind string) Workload {
 	m := w.Metadata
 	all := Workload{Kind: kind, Namespace: m.Namespace, Name: m.Name, Release: m.Annotations["meta.helm.sh/release-name"], Pod: w.Spec.Template.Spec}
+	all.Constraint = w.Spec.Template.Metadata.Annotations["openshift.io/required-scc"]
 	if kind == "Pod" {
 		all.Pod = w.Spec.PodSpec
 		_, all.Static = m.Annotations[corev1.MirrorPodAnnotationKey]
@@ -121,6 +139,10 @@ func (b *Bundle) add(kind string, text []byte) error {
 		return appendTo(&b.Namespaces, text)
 	case "StorageClass":
 		return appendTo(&b.StorageClasses, text)
+	case "ClusterRole":
+		return appendTo(&b.Roles, text)
+	case "CredentialsRequest", "Service":
+		return b.addMaker(kind, text)
 	case "ClusterRoleBinding":
 		return appendTo(&b.Bindings, text)
 	case "NetworkPolicy":
@@ -137,6 +159,49 @@ func (b *Bundle) add(kind string, text []byte) error {
 		b.Workloads = append(b.Workloads, w.of(kind))
 	}
 	return nil
+}
+
+// addMaker reads which Secret an object asks OpenShift for.
+func (b *Bundle) addMaker(kind string, text []byte) error {
+	var asks struct {
+		Metadata metav1.ObjectMeta `json:"metadata"`
+		Spec     struct {
+			SecretRef corev1.SecretReference `json:"secretRef"`
+		} `json:"spec"`
+	}
+	if err := json.Unmarshal(text, &asks); err != nil {
+		return err
+	}
+	secret, maker := asks.Spec.SecretRef, CredentialOperator
+	if kind == "Service" {
+		secret, maker = corev1.SecretReference{Namespace: asks.Metadata.Namespace, Name: asks.Metadata.Annotations["service.beta.openshift.io/serving-cert-secret-name"]}, ServiceCA
+	}
+	if secret.Name != "" {
+		if b.makers == nil {
+			b.makers = map[string]Maker{}
+		}
+		b.makers[secret.Namespace+"/"+secret.Name] = maker
+	}
+	return nil
+}
+
+// Grant is the name of the ClusterRoleBinding by which the bundle lets an account use SecurityContextConstraints of OpenShift; empty if it has none.
+func (b Bundle) Grant(namespace, account, constraint string) string {
+	for _, binding := range b.Bindings {
+		bound := slices.ContainsFunc(binding.Subjects, func(s rbacv1.Subject) bool {
+			return s.Kind == "ServiceAccount" && s.Namespace == namespace && s.Name == account
+		})
+		if bound && slices.ContainsFunc(b.Roles, func(r rbacv1.ClusterRole) bool { return r.Name == binding.RoleRef.Name && uses(r, constraint) }) {
+			return binding.Name
+		}
+	}
+	return ""
+}
+
+func uses(role rbacv1.ClusterRole, constraint string) bool {
+	return slices.ContainsFunc(role.Rules, func(r rbacv1.PolicyRule) bool {
+		return slices.Contains(r.Resources, "securitycontextconstraints") && slices.Contains(r.Verbs, "use") && slices.Contains(r.ResourceNames, constraint)
+	})
 }
 
 func appendTo[T any](list *[]T, text []byte) error {
@@ -183,6 +248,7 @@ func (b Bundle) Images() []string {
 type SecretRef struct {
 	Namespace, Name string
 	Keys            []string
+	Maker           Maker
 }
 
 // Secrets lists the Secrets that the workloads cannot start without.
@@ -203,6 +269,9 @@ func (b Bundle) Secrets() []SecretRef {
 			}
 			all = append(all, ref)
 		}
+	}
+	for i, ref := range all {
+		all[i].Maker = b.makers[ref.Namespace+"/"+ref.Name]
 	}
 	return all
 }

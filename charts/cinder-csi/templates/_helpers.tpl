@@ -27,6 +27,13 @@ leaseNS: {{ eq $v.target "hypershift" | ternary $v.namespaces.node $v.namespaces
 {{- if and $v.monitoring.tls.enabled (or (ne $v.target "standalone") (ne $v.monitoring.kind "ServiceMonitor")) }}{{ fail "monitoring.tls.enabled needs target standalone and monitoring.kind ServiceMonitor: the certificate is that of a Service, and OpenShift makes it" }}{{ end -}}
 {{- if and $v.credentials.request (ne $v.target "standalone") }}{{ fail "credentials.request needs target standalone" }}{{ end -}}
 {{- if and $v.monitoring.platform (eq $v.target "vanilla") }}{{ fail "monitoring.platform needs OpenShift: target standalone or hypershift" }}{{ end -}}
+{{- if ne $v.target "vanilla" -}}
+{{- /* OpenShift leaves these namespaces out of its security context constraints; generator/plan has the same list, and a test compares. */ -}}
+{{- range $role, $namespace := pick $v.namespaces "controller" "node" -}}
+{{- if has $namespace (list "default" "kube-public" "kube-system" "openshift" "openshift-infra" "openshift-node") }}{{ fail (printf "namespaces.%s: OpenShift applies no security context constraint in %s, so nothing chooses the user and group of the pods: name another namespace" $role $namespace) }}{{ end -}}
+{{- end -}}
+{{- end -}}
+{{- if and (eq $v.target "standalone") (not (kindIs "string" $v.controller.runAsUser)) $v.controller.runAsUser }}{{ fail "controller.runAsUser: OpenShift chooses the user from the range of the namespace and refuses pods with another one: set it to auto" }}{{ end -}}
 {{- if and $v.nodeLifecycle.startupTaint (eq $v.target "hypershift") }}{{ fail "nodeLifecycle.startupTaint: on hypershift the controller has no token for the cluster of the nodes" }}{{ end -}}
 {{- if has $v.driver.name (list "cinder-csi" "cinder-csi-backup") }}{{ fail (printf "driver.name %s would give objects of the whole cluster the names of those of cinder.csi.openstack.org: choose another name, such as %s.example.com" $v.driver.name $v.driver.name) }}{{ end -}}
 {{- /* The first release of each sidecar that has all flags of the chart; generator/plan has the same list, and a test compares. */ -}}
@@ -71,11 +78,6 @@ leaseNS: {{ eq $v.target "hypershift" | ternary $v.namespaces.node $v.namespaces
 {{- $labels = append $labels (dict "key" $key "value" $value) -}}
 {{- end -}}
 {{- end -}}
-{{- end -}}
-
-{{- /* (namespace): not empty for a namespace that Kubernetes brings along, which does not allow its pods the CPUs of management. */ -}}
-{{- define "cinder-csi.unpartitioned" -}}
-{{- if or (eq . "default") (hasPrefix "kube-" .) }}true{{ end -}}
 {{- end -}}
 
 {{- define "cinder-csi.labels" -}}
