@@ -100,6 +100,11 @@ func nodeLocalDNS(addresses string) string {
 		"containers": [{"name": "node-cache", "image": "registry.k8s.io/dns/k8s-dns-node-cache:1.26.4", "args": ["-localip", %q, "-conf", "/etc/Corefile"]}]}}}}`, addresses)
 }
 
+// placed is a pod on a node.
+func placed(namespace, kind, owner, node string) string {
+	return fmt.Sprintf(`{"metadata": {"namespace": %q, "name": "p", "ownerReferences": [{"kind": %q, "name": %q}]}, "spec": {"nodeName": %q}}`, namespace, kind, owner, node)
+}
+
 // podWithPort is a pod with an owner and one declared port.
 func podWithPort(namespace, kind, owner string, hostNetwork bool, field string, port int) string {
 	return fmt.Sprintf(`{"metadata": {"namespace": %q, "name": "p", "ownerReferences": [{"kind": %q, "name": %q}]},
@@ -269,6 +274,11 @@ var clusterFaults = []struct {
 	{
 		"another pod with a host port", "/api/v1/pods", `{"items": [` + podWithPort("web", "ReplicaSet", "proxy", false, "hostPort", 29601) + `]}`,
 		"cluster.ports", Error, "29601 (ReplicaSet web/proxy)",
+	},
+	{
+		"a pod of a tenant beside the controller", "/api/v1/pods", `{"items": [` + placed("cinder-csi", "ReplicaSet", "cinder-csi-controller-7d9f", "n1") + "," + placed("shop", "ReplicaSet", "web", "n1") + "," +
+			placed("logs", "DaemonSet", "collector", "n1") + "," + placed("kube-system", "ReplicaSet", "coredns", "n1") + "," + placed("shop", "ReplicaSet", "web", "n2") + `]}`,
+		"cluster.neighbours", Warning, "run on nodes of the controller: n1 (namespace shop)",
 	},
 	{
 		"a registrar that SELinux keeps from the socket", "/api/v1/pods", `{"items": [` + registrarThatEnded(`{}`) + `]}`,

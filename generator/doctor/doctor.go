@@ -90,6 +90,7 @@ var Checks = []Check{
 	{"cluster.kubelet", "kubelet has its directory where the bundle looks for it"},
 	{"cluster.rights", "no other bundle of this project has the ClusterRoleBindings or the pods of this one"},
 	{"cluster.ports", "no other pod of the cluster declares a host port of the nodes"},
+	{"cluster.neighbours", "the nodes of an installed controller, which has the credentials, run no pods of tenants"},
 	{"cluster.selinux", "on no node of an installed driver does SELinux keep the sidecars from its socket"},
 	{"cluster.network", "the NetworkPolicy of the bundle lets the controller reach the API server and the DNS of the cluster"},
 	{"cluster.monitoring", "the Prometheus operator serves the kinds of the monitors and alerts, a Prometheus selects them, and it can reach the metrics"},

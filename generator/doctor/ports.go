@@ -13,7 +13,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/cluster"
 )
 
-// pod is what is read of a pod: which ports of its node it declares, who made it, and why its containers ended.
+// pod is what is read of a pod: its node, which ports of that it declares, who made it, and why its containers ended.
 type pod struct {
 	Metadata struct {
 		Namespace       string                  `json:"namespace"`
@@ -21,6 +21,7 @@ type pod struct {
 		OwnerReferences []metav1.OwnerReference `json:"ownerReferences"`
 	} `json:"metadata"`
 	Spec struct {
+		NodeName       string      `json:"nodeName"`
 		HostNetwork    bool        `json:"hostNetwork"`
 		InitContainers []container `json:"initContainers"`
 		Containers     []container `json:"containers"`
@@ -71,6 +72,7 @@ func (c *clusterCheck) checkPorts(ctx context.Context) {
 		return
 	}
 	c.checkConfined(pods)
+	c.checkNeighbours(pods)
 	seen := map[string]bool{}
 	for _, p := range pods {
 		if c.isOurs(p) {

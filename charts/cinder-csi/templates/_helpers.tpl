@@ -409,6 +409,17 @@ podAffinity:
       topologyKey: kubernetes.io/hostname
 {{- end -}}
 
+{{- /* A kubelet may read the Secrets of the pods on its node. So pods with the credentials of the project prefer nodes without the pods of tenants. */ -}}
+{{- define "cinder-csi.controlPlaneAffinity" -}}
+nodeAffinity:
+  preferredDuringSchedulingIgnoredDuringExecution:
+  - weight: 100
+    preference:
+      matchExpressions:
+      - key: node-role.kubernetes.io/control-plane
+        operator: Exists
+{{- end -}}
+
 {{- /* What the values of a role say about its pods, except its affinity. */ -}}
 {{- define "cinder-csi.placement" -}}
 priorityClassName: {{ .priorityClassName | quote }}
