@@ -39,9 +39,12 @@ type configuration struct {
 	clouds  []*cloud.Live
 	busy    chan struct{}   // lock of the fields below
 	logged  map[string]bool // warnings that the log has
-	weak    map[string]int  // number of insecure settings, by cloud
+	weak    map[string]int  // number of insecure settings, by cloud, and those of the endpoint
 	failure string          // the last failure in the log
 }
+
+// endpoint is the key of weak for --endpoint. No section of cloud.conf has such a name.
+const endpoint = "\x00endpoint"
 
 // readConfiguration reads cloud.conf. Unknown content is a warning, or an error if the driver is strict.
 func readConfiguration(cfg config.Config, deps Dependencies, log *slog.Logger, metrics *telemetry.Reload) (*configuration, error) {
@@ -53,6 +56,9 @@ func readConfiguration(cfg config.Config, deps Dependencies, log *slog.Logger, m
 	c.started = options
 	c.options.Store(&options)
 	c.complain(complaints)
+	if exposed := cfg.Exposed(); exposed != "" {
+		c.weaknesses(endpoint, []string{exposed})
+	}
 	return c, nil
 }
 
@@ -122,7 +128,7 @@ func (c *configuration) weaknesses(cloud string, all []string) {
 	for _, weakness := range all {
 		if !c.logged[weakness] {
 			c.logged[weakness] = true
-			c.log.Warn("the connection to a cloud is insecure", "problem", weakness)
+			c.log.Warn("a setting is insecure", "problem", weakness)
 		}
 	}
 }

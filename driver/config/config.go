@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"net"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -74,6 +76,9 @@ func (c *Config) Validate() error {
 		refuse("--endpoint %q: the node service runs as root, and others on the network could use a TCP endpoint; "+
 			"listen on unix://PATH, or set --provide-node-service=false", c.Endpoint)
 	}
+	if c.Strict && c.Exposed() != "" {
+		refuse("%s, which --strict refuses", c.Exposed())
+	}
 	if c.Controller && len(c.CloudConfig) == 0 {
 		refuse("--cloud-config is required for the controller service; set it, or --provide-controller-service=false")
 	}
@@ -110,6 +115,19 @@ func (c *Config) Validate() error {
 		refuse("--logging-format %q is neither text nor json", c.LogFormat)
 	}
 	return errors.Join(all...)
+}
+
+// Exposed says why others on the network can use the driver; empty where they cannot.
+func (c *Config) Exposed() string {
+	scheme, address, _ := strings.Cut(c.Endpoint, "://")
+	if !strings.EqualFold(scheme, "tcp") {
+		return ""
+	}
+	host, _, _ := net.SplitHostPort(address)
+	if ip, err := netip.ParseAddr(host); host == "localhost" || err == nil && ip.IsLoopback() {
+		return ""
+	}
+	return fmt.Sprintf("--endpoint %q: everybody who reaches this address can change every volume of the project; listen on unix://PATH or a loopback address", c.Endpoint)
 }
 
 func validDriverName(name string) bool {

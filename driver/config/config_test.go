@@ -192,6 +192,28 @@ func TestAFlagOfAListMayBeEmpty(t *testing.T) {
 	}
 }
 
+func TestAnEndpointThatTheNetworkReachesIsInsecureAndRefusedWhenStrict(t *testing.T) {
+	for endpoint, exposed := range map[string]bool{
+		"unix:///x": false, "tcp://127.0.0.1:1": false, "tcp://[::1]:1": false, "tcp://localhost:1": false,
+		"tcp://0.0.0.0:1": true, "tcp://:1": true, "TCP://10.0.0.1:1": true, "tcp://db.example:1": true, "tcp://[::]:1": true,
+	} {
+		c, err := parse(t, "--endpoint="+endpoint, "--cloud-config=x", "--provide-node-service=false")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := c.Exposed() != ""; got != exposed {
+			t.Errorf("%s: want exposed %t, got %q", endpoint, exposed, c.Exposed())
+		}
+		if err := c.Validate(); err != nil {
+			t.Errorf("%s: %v", endpoint, err)
+		}
+		c.Strict = true
+		if err := c.Validate(); (err != nil) != exposed {
+			t.Errorf("%s with --strict: %v", endpoint, err)
+		}
+	}
+}
+
 func TestLogLevels(t *testing.T) {
 	for v, want := range map[int]slog.Level{0: slog.LevelInfo, 2: slog.LevelInfo, 4: slog.LevelDebug, 5: slog.LevelDebug - 1, 9: slog.LevelDebug - 1} {
 		if got := (&Config{Verbosity: v}).LogLevel(); got != want {

@@ -45,7 +45,7 @@ var (
 	configComplaints = define("cinder_csi_config_complaints", Gauge,
 		"Keys, sections and values of cloud.conf that the driver ignores because it does not know them.")
 	configInsecure = define("cinder_csi_config_insecure_settings", Gauge,
-		"Settings that let others read or change the traffic to a cloud: unverified certificates, http URLs.")
+		"Settings that let others read or change the traffic to a cloud, or use the driver: unverified certificates, http URLs, a TCP endpoint.")
 	lenientInputs = define("cinder_csi_lenient_inputs_total", Counter,
 		"Settings and class parameters that the driver accepted, and that --strict refuses, by kind.", "kind")
 

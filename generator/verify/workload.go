@@ -82,6 +82,8 @@ func (c *checker) podsOf(selector *metav1.LabelSelector) []corev1.PodTemplateSpe
 			pods = v.Spec.Template
 		case *appsv1.DaemonSet:
 			pods = v.Spec.Template
+		case *batchv1.CronJob:
+			pods = v.Spec.JobTemplate.Spec.Template
 		default:
 			continue
 		}

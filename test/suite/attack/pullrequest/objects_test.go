@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -284,6 +285,9 @@ func (o *objects) role(object verify.Object, rules []rbacv1.PolicyRule) {
 				o.t.Errorf("%s: has %q", object, word)
 			}
 		}
+		if slices.Contains(r.Resources, "leases") && fmt.Sprint(r.Verbs) != "[create]" && (fmt.Sprint(r.Verbs) != "[get update]" || len(r.ResourceNames) != 1) {
+			o.t.Errorf("%s: has the leases of others: %v %v", object, r.Verbs, r.ResourceNames)
+		}
 		if slices.Contains(r.Verbs, "use") && (!o.openShift || fmt.Sprint(r.ResourceNames) != "[privileged]") {
 			o.t.Errorf("%s: may use %v", object, r.ResourceNames)
 		}
@@ -324,6 +328,47 @@ func (o *objects) networkPolicy(spec networkingv1.NetworkPolicySpec) {
 	}
 	if anywhere != want {
 		o.t.Errorf("want %d rules without addresses, got %d", want, anywhere)
+	}
+}
+
+// With networkPolicy.enabled, every pod that mounts the credentials of the cloud reaches nothing but what it needs.
+func TestEveryPodWithTheCredentialsHasANetworkPolicy(t *testing.T) {
+	config := filepath.Join(t.TempDir(), "config.yaml")
+	if err := os.WriteFile(config, []byte("spec:\n  networkPolicy: {enabled: true}\n  driftCheck: {schedule: '0 6 * * *'}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, target := range []string{"vanilla", "standalone", "hypershift"} {
+		t.Run(target, func(t *testing.T) {
+			selected, pods := map[string]bool{}, 0
+			all := built(t, "", bundle(t, filepath.Join(t.TempDir(), "out"), target, "kustomize", "--config", config))
+			o := objects{t: t, openShift: target != "vanilla"}
+			for _, object := range all {
+				if object.Kind() == "NetworkPolicy" {
+					policy := decode[networkingv1.NetworkPolicy](t, object)
+					selected[policy.Spec.PodSelector.MatchLabels["app"]] = true
+					if policy.Name == "cinder-csi-drift-check" {
+						o.networkPolicy(policy.Spec)
+					}
+				}
+			}
+			for _, object := range all {
+				var labels map[string]string
+				switch object.Kind() {
+				case "Deployment":
+					labels = decode[appsv1.Deployment](t, object).Spec.Template.Labels
+				case "CronJob":
+					labels = decode[batchv1.CronJob](t, object).Spec.JobTemplate.Spec.Template.Labels
+				default:
+					continue
+				}
+				if pods++; !selected[labels["app"]] {
+					t.Errorf("%s: no NetworkPolicy selects its pods", object)
+				}
+			}
+			if pods != 2 {
+				t.Errorf("want the controller and the drift check, got %d", pods)
+			}
+		})
 	}
 }
 
