@@ -473,3 +473,47 @@ func TestTheErrorOfAStrictDriverPrintsTheCommandThatTakesAVolumeOver(t *testing.
 		}
 	})
 }
+
+// plainLife is what a volume goes through, from its create to its end.
+func plainLife(t *testing.T, d *instance) {
+	t.Helper()
+	az1, _ := servers()
+	id := made(t, d)
+	check := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	check(publish(t, d, id, az1))
+	snapshot := ready(t, d, snapshotRequest("snapshot-1", id)).GetSnapshotId()
+	backup := newBackup(t, d, "backup-1", id)
+	for _, source := range []string{snapshot, backup} {
+		r := must[*csi.CreateVolumeResponse](t)(d.CreateVolume(asSidecar(t), claim("pvc-of-"+source, fromSnapshot(source))))
+		check(outcome(d.DeleteVolume(asSidecar(t), &csi.DeleteVolumeRequest{VolumeId: r.GetVolume().GetVolumeId()})))
+	}
+	check(outcome(d.ControllerExpandVolume(asSidecar(t), larger(id, 2<<30, 0))))
+	check(unpublish(t, d, id, az1))
+	check(outcome(d.ListSnapshots(asSidecar(t), &csi.ListSnapshotsRequest{SnapshotId: snapshot})))
+	check(outcome(d.DeleteSnapshot(asSidecar(t), &csi.DeleteSnapshotRequest{SnapshotId: backup})))
+	check(outcome(d.DeleteSnapshot(asSidecar(t), &csi.DeleteSnapshotRequest{SnapshotId: snapshot})))
+	check(outcome(d.DeleteVolume(asSidecar(t), &csi.DeleteVolumeRequest{VolumeId: id})))
+}
+
+// Marks are in what the driver reads anyway. So a driver that protects other clusters sends as many requests for its own objects as any other.
+func TestAProtectionCostsNoRequestInAPlainLife(t *testing.T) {
+	for _, protection := range []string{off, protect, strict} {
+		t.Run(strings.TrimLeft(protection, "-"), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				sim := simulated()
+				d := startWith(t, sim, "--cluster=one", protection)
+				sim.ResetRequests()
+				plainLife(t, d)
+				const most = 511 // most of them wait for the slow cloud
+				if n := len(sim.Requests()); n > most {
+					t.Errorf("%d requests, want at most %d", n, most)
+				}
+			})
+		})
+	}
+}
