@@ -148,6 +148,8 @@ func (c *comparison) decisions() {
 			c.change(id, "", was.Value, nil, "%s%s is removed", c.lostType(was.Value), c.title(id))
 		case !after:
 			c.change(id, "", was.Value, nil, "%s is gone, it was %s", id, text(was.Value))
+		case id == plan.IDs.DefaultClass.ID && is.Value == "" && was.Value != "":
+			c.change(id, "", was.Value, is.Value, "%s%s changes %s", c.lostType(c.was.class(plan.ClassID+c.was.DefaultClass.Value).StorageClass), id, fromTo(was.Value, is.Value))
 		case !equal(was.Value, is.Value):
 			c.fields(id, was.Value, is.Value)
 			c.retyped(id)

@@ -15,7 +15,7 @@ func (d *decider) defaultType(types []v1alpha1.VolumeType) Decision[string] {
 		switch {
 		case found || d.inv.VolumeTypes.State != v1alpha1.Known:
 		case d.last != nil && d.last.Config.StorageClasses.Default == requested:
-			d.fail("spec.storageClasses.default: the cloud has no volume type of id or name %q any more, so no class is the default%s", requested, d.nowCalled(requested, types))
+			d.fail("spec.storageClasses.default: the cloud has no volume type of id or name %q any more, so no class is the default", requested)
 			return Decision[string]{Source: FromConfig, Reason: "the cloud has the volume type of spec.storageClasses.default no more"}
 		default:
 			d.problem("spec.storageClasses.default: the cloud has no volume type of id or name %q%s; or use auto or none", requested, didYouMean(requested, typeNames(types)))
@@ -40,24 +40,6 @@ func (d *decider) defaultType(types []v1alpha1.VolumeType) Decision[string] {
 		return Decision[string]{Source: Inferred, Reason: "the name of the cloud's default volume type cannot be written"}
 	}
 	return Decision[string]{Value: fact.Value, Source: Inferred, Facts: []v1alpha1.NamedFact{{Name: defaultFact, Value: fact.Value}}, Reason: fmt.Sprintf("%q is the cloud's default volume type", fact.Value)}
-}
-
-// nowCalled says what became of a volume type that the last plan knew by an ID or name, where the cloud has the type under another name, or another type
-// under its name.
-func (d *decider) nowCalled(idOrName string, types []v1alpha1.VolumeType) string {
-	for _, c := range d.last.StorageClasses {
-		was := c.Value.VolumeType
-		if was.ID == "" || was.ID != idOrName && was.Name != idOrName {
-			continue
-		}
-		if t, found := findType(types, was.ID); found {
-			return fmt.Sprintf("; that type is called %q now, and its ID is %s", t.Name, t.ID)
-		}
-		if t, found := findType(types, was.Name); found {
-			return fmt.Sprintf("; volume type %q is another one now, with ID %s", t.Name, t.ID)
-		}
-	}
-	return ""
 }
 
 // needsDefaultType is whether any decision rests on the cloud's default type: a default class, Cinder's own type, or an extra
@@ -107,11 +89,11 @@ func (d *decider) defaultClass(classes []Decision[StorageClass], effective Decis
 	return Decision[string]{Source: effective.Source, Reason: reason, Facts: effective.Facts}
 }
 
-// sameDefault is whether the configuration chose the default and the classes in the last plan as it does now, and that gave a default class.
+// sameDefault is whether the configuration chose the default and the classes in the last plan as it does now.
 func (d *decider) sameDefault() bool {
 	if d.last == nil {
 		return false
 	}
 	was, is := d.last.Config.StorageClasses, d.spec.StorageClasses
-	return d.last.DefaultClass.Value != "" && was.Default == is.Default && slices.Equal(was.Include, is.Include) && slices.Equal(was.Exclude, is.Exclude)
+	return was.Default == is.Default && slices.Equal(was.Include, is.Include) && slices.Equal(was.Exclude, is.Exclude)
 }
