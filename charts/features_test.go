@@ -71,8 +71,8 @@ func TestAnAdditionalArgumentReplacesTheOneWithItsFlag(t *testing.T) {
 }
 
 func TestAnAdditionalVariableReplacesTheProxyVariable(t *testing.T) {
-	got := containers(t, "node: {proxy: {http: a, https: b, noProxy: c}, extraEnv: {driver: [{name: HTTPS_PROXY, value: d}]}}")["node.driver"].Env
-	want := []corev1.EnvVar{{Name: "HTTP_PROXY", Value: "a"}, {Name: "NO_PROXY", Value: "c"}, {Name: "HTTPS_PROXY", Value: "d"}}
+	got := containers(t, "node: {proxy: {http: 'http://a', https: 'http://b', noProxy: c}, extraEnv: {driver: [{name: HTTPS_PROXY, value: d}]}}")["node.driver"].Env
+	want := []corev1.EnvVar{{Name: "HTTP_PROXY", Value: "http://a"}, {Name: "NO_PROXY", Value: "c"}, {Name: "HTTPS_PROXY", Value: "d"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

@@ -39,9 +39,9 @@ func TestNotesSayWhatIsMissing(t *testing.T) {
 		"no snapshots":       {"snapshots: {enabled: false}", []string{secret, clusterID, class}},
 		"a class":            {aClass, []string{secret, clusterID, crds, test}},
 		"no test":            {aClass + "helmTest: {enabled: false}", []string{secret, clusterID, crds}},
-		"unused certificate": {"caBundle: PEM", []string{secret, clusterID, ca, crds, class}},
+		"unused certificate": {"caBundle: '-----BEGIN CERTIFICATE-----'", []string{secret, clusterID, ca, crds, class}},
 		"used certificate": {
-			"caBundle: PEM\ncloudConf: {controller: 'ca-file = /etc/cinder-csi/ca/ca.pem'}", []string{secret, clusterID, crds, class},
+			"caBundle: '-----BEGIN CERTIFICATE-----'\ncloudConf: {controller: 'ca-file = /etc/cinder-csi/ca/ca.pem'}", []string{secret, clusterID, crds, class},
 		},
 		"the management cluster": {hypershift, []string{secret, clusterID}},
 		"the guest cluster":      {"target: hypershift\nplane: guest", []string{crds, class}},

@@ -66,6 +66,37 @@ func TestTheChartIsTheSameInAnUmbrellaChartWithChartsAndGlobalsOfOthers(t *testi
 	}
 }
 
+// A parent chart switches a dependency by a key among its values, and Helm gives that key to the chart.
+func TestAnUmbrellaChartMaySwitchTheChartByACondition(t *testing.T) {
+	for _, alias := range []string{"cinder-csi", "storage"} {
+		for _, enabled := range []bool{true, false} {
+			ours, err := loader.LoadDir("cinder-csi")
+			if err != nil {
+				t.Fatal(err)
+			}
+			umbrella := &chart.Chart{Metadata: &chart.Metadata{
+				Name: "platform", Version: "1.0.0", APIVersion: "v2",
+				Dependencies: []*chart.Dependency{{Name: "cinder-csi", Alias: alias, Version: ours.Metadata.Version, Condition: alias + ".enabled"}},
+			}}
+			umbrella.AddDependency(ours)
+			own := parse(t, ownImages)
+			own["enabled"] = enabled
+			values := map[string]any{alias: own}
+			if err := chartutil.ProcessDependenciesWithMerge(umbrella, values); err != nil {
+				t.Fatal(err)
+			}
+			all, err := chartutil.ToRenderValuesWithSchemaValidation(umbrella, values, anyRelease, chartutil.DefaultCapabilities, false)
+			if err != nil {
+				t.Fatalf("alias %s: %v", alias, err)
+			}
+			files, err := engine.Render(umbrella, all)
+			if err != nil || (len(files) > 0) != enabled {
+				t.Errorf("alias %s, enabled %t: %d files, %v", alias, enabled, len(files), err)
+			}
+		}
+	}
+}
+
 func TestEveryTemplateHasTheNameOfTheChart(t *testing.T) {
 	define := regexp.MustCompile(`(?:define|include|template|block) "([^"]+)"`)
 	count := 0

@@ -139,7 +139,7 @@ var generalRows = []row{
 	{leaf: "leases.retryPeriod", value: "6s", objects: []string{controllerSettings, deployment}},
 	{leaf: "credentials.secretName", value: "cloud", objects: []string{deployment}},
 	{leaf: "credentials.key", value: "other.yaml", objects: []string{deployment}},
-	{leaf: "caBundle", value: "PEM", objects: []string{"ConfigMap/cinder-csi-ca", deployment}},
+	{leaf: "caBundle", value: "-----BEGIN CERTIFICATE-----", objects: []string{"ConfigMap/cinder-csi-ca", deployment}},
 	{leaf: "caConfigMap.name", value: "ours", objects: []string{deployment}},
 	{leaf: "caConfigMap.key", value: "ca.crt", with: "caConfigMap: {name: ours}\n", objects: []string{deployment}},
 	{leaf: "trustedCA", value: "true", objects: []string{"ConfigMap/cinder-csi-trusted-ca", deployment}},

@@ -32,11 +32,12 @@ type cloudChecks struct {
 	clouds             func() []*cloud.Live
 	metrics            *telemetry.Checks
 	log                *slog.Logger
-	keystone, services map[string]string // the last errors in the log
+	keystone, services map[string]string       // the last errors in the log
+	expiring           map[string]*cloud.Cloud // the login to which the metric of the expiry belongs
 }
 
 func newCloudChecks(names []string, clouds func() []*cloud.Live, metrics *telemetry.Checks, log *slog.Logger) *cloudChecks {
-	c := &cloudChecks{names: names, clouds: clouds, metrics: metrics, log: log, keystone: map[string]string{}, services: map[string]string{}}
+	c := &cloudChecks{names: names, clouds: clouds, metrics: metrics, log: log, keystone: map[string]string{}, services: map[string]string{}, expiring: map[string]*cloud.Cloud{}}
 	for _, name := range names {
 		for _, service := range []string{keystone, cinder, nova} {
 			metrics.Unavailable(name, service, "", cloud.Failures)
@@ -117,12 +118,16 @@ func (c *cloudChecks) checkServices(ctx context.Context, name string, live *clou
 			c.log.Warn("a service of the cloud does not answer", "cloud", name, "service", service, "error", err)
 		}
 	}
-	if !expiry {
+	another := c.expiring[name] != its
+	if !expiry && !another {
 		return
 	}
 	switch at, err := its.Expiry(ctx); {
 	case err == nil:
 		c.metrics.Expires(name, at)
+		c.expiring[name] = its
+	case another: // the value is that of a credential that is not in use any more
+		c.metrics.Expires(name, time.Time{})
 	case errors.Is(err, cloud.ErrUnreachable): // the old answer still counts
 	default:
 		c.log.Debug("Keystone does not say when the credential expires", "cloud", name, "error", err)

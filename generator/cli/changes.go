@@ -23,7 +23,7 @@ var changeForms = []string{asText, asJSON, asMarkdown}
 
 // compare lists what is different between an earlier plan and the new one.
 func (d *decision) compare(old, next v1alpha1.Plan) []v1alpha1.Change {
-	run := guard.Run{Inventory: d.inventory, OldConfigs: guard.Today(d.inventory, old, next), Objects: governed(old, next)}
+	run := guard.Run{Inventory: d.inventory, Failures: d.failures, OldConfigs: guard.Today(d.inventory, old, next), Objects: governed(old, next)}
 	return guard.Compare(old, next, run)
 }
 

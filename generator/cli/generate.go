@@ -216,6 +216,9 @@ func (g *generate) run(ctx context.Context, w *World) error {
 		fmt.Fprintf(w.Stderr, "Without --config, the configuration is that in %s\n", filepath.Join(g.dir, worktree.PlanFile))
 	}
 	g.rememberBase(dir)
+	if dir.Plan != nil && !dir.PlanEdited() {
+		g.last = dir.Plan
+	}
 	r, err := g.decide(ctx, w, v1alpha1.Format(g.format))
 	if err != nil {
 		return err

@@ -19,7 +19,9 @@ type decision struct {
 	from   source
 	target string
 
+	last      *v1alpha1.Plan     // of the bundle that is there; nil: none
 	inventory v1alpha1.Inventory // what decide decided on
+	failures  []string           // those of the warnings of decide that say that something fails
 }
 
 var (
@@ -46,12 +48,17 @@ func (d *decision) decide(ctx context.Context, w *World, format v1alpha1.Format)
 	if err != nil {
 		return plan.Result{}, err
 	}
+	var kept []string
+	if d.last != nil {
+		inventory, kept = plan.Remember(*d.last, inventory)
+	}
 	d.inventory = inventory
-	r, err := plan.Decide(inventory, d.from.distribution, v1alpha1.Target(d.target), format, w.Version)
+	r, err := plan.Again(d.last, inventory, d.from.distribution, v1alpha1.Target(d.target), format, w.Version)
 	if err != nil {
 		return plan.Result{}, err
 	}
-	for _, line := range slices.Concat(r.Warnings, r.Notices) {
+	d.failures = r.Failures
+	for _, line := range slices.Concat(r.Warnings, r.Notices, kept) {
 		fmt.Fprintln(w.Stderr, "Warning: "+line)
 	}
 	if line := d.caWarning(r); line != "" {

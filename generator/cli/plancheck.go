@@ -15,7 +15,8 @@ import (
 )
 
 // check compares the decisions of a saved plan with those of now: exit 2 where one is different. It looks at no file, so that it can run
-// where the bundle is not. Another version of the generator, a setting and a warning are no decisions; they are shown beside one. The status
+// where the bundle is not. Another version of the generator, a setting and a warning are no decisions; they are shown beside one. A new warning that something fails is
+// a difference of its own. The status
 // gets what was read and found.
 func (d *decision) check(ctx context.Context, w *World, file, form string, status *driftStatus) error {
 	if form == asTable { // the default of plan's other output
@@ -62,12 +63,13 @@ func (d *decision) check(ctx context.Context, w *World, file, form string, statu
 		d.from.distribution = old.Configured(plan.UnnamedCluster)
 		fmt.Fprintf(w.Stderr, "Without --config, the configuration is that in %s\n", file)
 	}
+	d.last = &old
 	r, err := d.decide(ctx, w, old.Format)
 	if err != nil {
 		return err
 	}
 	changes := stopAtTheRun(d.compare(old, r.Document(nil)), nil, false)
-	if len(old.Warnings) == 0 { // the plan of a drift check has none; those of now are on stderr
+	if !slices.ContainsFunc(old.Decisions, func(d v1alpha1.Decision) bool { return d.Source != "" }) { // the plan of a drift check; other warnings are on stderr
 		changes = slices.DeleteFunc(changes, func(c v1alpha1.Change) bool { return c.Field == "warnings" })
 	}
 	if !slices.ContainsFunc(changes, ofDecision) {
@@ -87,7 +89,7 @@ func (d *decision) check(ctx context.Context, w *World, file, form string, statu
 	return &exit{Different, fmt.Errorf("the decisions are not those of %s; run generate, and save the plan again", file)}
 }
 
-// ofDecision says whether a change is one of the cloud, the target or a decision.
+// ofDecision says whether a change is one of the cloud, the target or a decision, or something fails now.
 func ofDecision(c v1alpha1.Change) bool {
-	return c.Decision != "" && !ofRecord(c) || c.Field == "--target" || strings.HasPrefix(c.Field, "cloud")
+	return c.Decision != "" && !ofRecord(c) || c.Field == guard.Failure || c.Field == "--target" || strings.HasPrefix(c.Field, "cloud")
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/x509"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/cinder-csi/cinder-csi/generator/inspect"
@@ -67,15 +66,19 @@ func (c *cloudCheck) checkEndpoints() {
 	}
 	const why = "the driver could not reach the service either"
 	const do = "check DNS, proxy and firewall, or choose another interface in clouds.yaml (public, internal)"
-	switch found.State {
-	case v1alpha1.Failed:
-		c.report.add("cloud.endpoints", Error, found.Reason, why, do)
-	case v1alpha1.Denied, v1alpha1.Unsupported:
-		c.report.notChecked("the versions of Cinder and Nova", found.Reason, "ask the operator of the cloud for them")
-	case v1alpha1.Known:
-		if !slices.ContainsFunc(services, func(name string) bool { return !found.Value[name].Present }) {
-			c.report.ok("cloud.endpoints", "identity, compute and block-storage are in the catalog and answer")
+	all := true
+	for _, name := range services {
+		versions := c.inv.VersionsOf(name)
+		all = all && found.Value[name].Present && versions.State == v1alpha1.Known
+		switch versions.State {
+		case v1alpha1.Failed:
+			c.report.add("cloud.endpoints", Error, versions.Reason, why, do)
+		case v1alpha1.Denied, v1alpha1.Unsupported:
+			c.report.notChecked("the versions of "+name, versions.Reason, "ask the operator of the cloud for them")
 		}
+	}
+	if all {
+		c.report.ok("cloud.endpoints", "identity, compute and block-storage are in the catalog and answer")
 	}
 	for _, url := range c.cloud.Unencrypted() {
 		c.report.add("cloud.endpoints", Warning, "the catalog has "+url+", which is not encrypted", "somebody on the network can read the token there",
@@ -113,12 +116,13 @@ func Microversions() map[string]bool {
 }
 
 func (c *cloudCheck) checkMicroversions() {
-	if c.inv.Services.State != v1alpha1.Known {
-		return // checkEndpoints says why
-	}
-	missing := 0
+	missing, unknown := 0, false
 	for _, f := range features {
 		s := c.inv.Services.Value[f.service]
+		if c.inv.VersionsOf(f.service).State != v1alpha1.Known {
+			unknown = true // checkEndpoints says why
+			continue
+		}
 		if !s.Present || inspect.AtLeast(s.MaxMicroversion, f.from) {
 			continue
 		}
@@ -130,7 +134,7 @@ func (c *cloudCheck) checkMicroversions() {
 		c.report.add("cloud.microversions", f.severity, fmt.Sprintf("%s has %s and not %s", f.service, have, f.from), "without it "+f.without,
 			"upgrade the service, or do without that feature")
 	}
-	if missing == 0 {
+	if missing == 0 && !unknown {
 		c.report.ok("cloud.microversions", "Cinder %s and Nova %s have every feature that the driver uses",
 			c.inv.Services.Value["block-storage"].MaxMicroversion, c.inv.Services.Value["compute"].MaxMicroversion)
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/cinder-csi/cinder-csi/internal/cluster"
 )
@@ -167,6 +168,10 @@ func (c *clusterCheck) checkDriver(ctx context.Context) {
 	case len(others) > 0:
 		c.report.add("cluster.driver", Error, "another driver with the name "+name+" is installed: "+list(others), "two controllers with one name act on the same volumes",
 			"generate the bundle, and follow the steps that cinder-csi-generator adopt DIR prints")
+	case errors.Is(err, cluster.ErrNotFound) && c.registered(ctx, name):
+		c.report.add("cluster.driver", Error, "driver "+name+" is registered on nodes, and the cluster has no CSIDriver of this name",
+			"Kubernetes does not apply fsGroup and SELinux labels as the bundle says, and does not refresh the attach limit",
+			"apply the bundle with its own names, without namePrefix and nameSuffix above it; kubectl get csidriver shows what there is")
 	case errors.Is(err, cluster.ErrNotFound):
 		c.report.ok("cluster.driver", "no driver has the name %s yet", name)
 	case err != nil:
@@ -177,4 +182,12 @@ func (c *clusterCheck) checkDriver(ctx context.Context) {
 		c.report.add("cluster.driver", Warning, "CSIDriver "+name+" exists, but no workload that doctor knows serves it", "another driver may run under this name, or was removed in part",
 			"find out who made it: kubectl get csidriver "+name+" -o yaml; cinder-csi-generator adopt DIR prints how to take over")
 	}
+}
+
+// registered is whether a driver is registered on a node. Without the right to read CSINodes nobody knows.
+func (c *clusterCheck) registered(ctx context.Context, driver string) bool {
+	nodes, _ := cluster.List[storagev1.CSINode](ctx, c.cluster, "/apis/storage.k8s.io/v1/csinodes")
+	return slices.ContainsFunc(nodes, func(n storagev1.CSINode) bool {
+		return slices.ContainsFunc(n.Spec.Drivers, func(d storagev1.CSINodeDriver) bool { return d.Name == driver })
+	})
 }

@@ -249,6 +249,10 @@ var clusterFaults = []struct {
 		"cluster.driver", Error, "Deployment storage/c",
 	},
 	{"a CSIDriver of nobody", "/apis/storage.k8s.io/v1/csidrivers/cinder.csi.openstack.org", `{}`, "cluster.driver", Warning, "no workload that doctor knows serves it"},
+	{
+		"a CSIDriver under another name", "/apis/storage.k8s.io/v1/csinodes", `{"items": [{"spec": {"drivers": [{"name": "cinder.csi.openstack.org"}]}}]}`,
+		"cluster.driver", Error, "driver cinder.csi.openstack.org is registered on nodes, and the cluster has no CSIDriver of this name",
+	},
 	{"a namespace too strict", "/api/v1/namespaces/cinder-csi-node", `{"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "baseline"}}}`, "cluster.namespace", Warning, "cinder-csi-node enforces the Pod Security level baseline; the pods need privileged"},
 	{"a namespace that goes", "/api/v1/namespaces/cinder-csi", `{"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}`, "cluster.namespace", Error, "is being deleted"},
 	{"OpenShift", constraintsAPI, constraintsServed, "cluster.scc", Error, "the cluster has security context constraints, and the bundle requires none"},

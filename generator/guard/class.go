@@ -3,7 +3,6 @@ package guard
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -20,6 +19,30 @@ var ownFields = map[string]string{
 	"ownReclaimPolicy": "reclaimPolicy", "ownVolumeBindingMode": "volumeBindingMode", "ownAllowVolumeExpansion": "allowVolumeExpansion",
 }
 
+// typed is a class of either kind, which leads to a volume type.
+type typed struct {
+	kind, name string
+	volumeType plan.VolumeType
+	parameter  string // a name, or an ID
+}
+
+func (t typed) String() string { return t.kind + " " + t.name }
+
+// typedOf is the class of a decision; false: it has none, or leads to no type.
+func typedOf(value any) (typed, bool) {
+	switch v := value.(type) {
+	case plan.StorageClass:
+		return typed{"StorageClass", v.Name, v.VolumeType, v.Parameters[contract.ParameterType]}, true
+	case plan.AttributesClass:
+		parameter := v.Parameters[contract.ParameterType]
+		return typed{"VolumeAttributesClass", v.Name, v.VolumeType, parameter}, parameter != ""
+	}
+	return typed{}, false
+}
+
+// typeName is the name of the volume type that the class was made for. An older plan has it as parameter alone.
+func (t typed) typeName() string { return cmp.Or(t.volumeType.Name, t.parameter) }
+
 // class is the decision of one StorageClass; without an id there is none.
 type class struct {
 	id string
@@ -35,7 +58,7 @@ func (d decided) class(id string) class {
 func (k class) parameter() string { return k.Parameters[contract.ParameterType] }
 
 // typeName is the name of the volume type that the class was made for. An older plan has it as parameter alone.
-func (k class) typeName() string { return cmp.Or(k.VolumeType.Name, k.parameter()) }
+func (k class) typeName() string { return k.typed().typeName() }
 
 // value is the class as a value of a change; nil: there is none.
 func (k class) value() any {
@@ -135,12 +158,38 @@ func (c *comparison) fate(k class) string {
 	if c.offered(k) {
 		return fmt.Sprintf("volume type %q gets no class any more", k.typeName())
 	}
-	for _, t := range c.run.Inventory.VolumeTypes.Value {
-		if t.Name == k.typeName() {
-			return fmt.Sprintf("volume type %q is another one now (ID %s instead of %s)", k.typeName(), t.ID, k.VolumeType.ID)
-		}
+	return c.becameOf(k.typed())
+}
+
+// becameOf is what became of the volume type that a class led to.
+func (c *comparison) becameOf(k typed) string {
+	was, name := k.volumeType.ID, k.typeName()
+	now, named := c.offer(func(t v1alpha1.VolumeType) bool { return t.Name == name })
+	old, stays := c.offer(func(t v1alpha1.VolumeType) bool { return t.ID == was && was != "" })
+	switch {
+	case stays && old.Name == name:
+		return ""
+	case named && stays:
+		return fmt.Sprintf("volume type %q is another one now (ID %s instead of %s, which is called %q now)", name, now.ID, was, old.Name)
+	case named:
+		return fmt.Sprintf("volume type %q is another one now (ID %s instead of %s)", name, now.ID, was)
+	case stays:
+		return fmt.Sprintf("volume type %q is renamed to %q", name, old.Name)
 	}
-	return fmt.Sprintf("volume type %q is gone", k.typeName())
+	return fmt.Sprintf("volume type %q is gone", name)
+}
+
+// offer is a volume type of the cloud.
+func (c *comparison) offer(is func(v1alpha1.VolumeType) bool) (v1alpha1.VolumeType, bool) {
+	if i := slices.IndexFunc(c.run.Inventory.VolumeTypes.Value, is); i >= 0 {
+		return c.run.Inventory.VolumeTypes.Value[i], true
+	}
+	return v1alpha1.VolumeType{}, false
+}
+
+func (k class) typed() typed {
+	t, _ := typedOf(k.StorageClass)
+	return t
 }
 
 // origin is where the volume type of a class that is added comes from: an old class shows that it is not new.
@@ -170,13 +219,9 @@ func (c *comparison) offered(k class) bool {
 
 // typeNow is the volume type of a class as the cloud has it now. It finds the type by ID, or by name where an older plan holds no ID.
 func (c *comparison) typeNow(k class) (v1alpha1.VolumeType, bool) {
-	i := slices.IndexFunc(c.run.Inventory.VolumeTypes.Value, func(t v1alpha1.VolumeType) bool {
+	return c.offer(func(t v1alpha1.VolumeType) bool {
 		return t.ID == k.VolumeType.ID || k.VolumeType.ID == "" && t.Name == k.typeName()
 	})
-	if i < 0 {
-		return v1alpha1.VolumeType{}, false
-	}
-	return c.run.Inventory.VolumeTypes.Value[i], true
 }
 
 func (c *comparison) refuseRemoval(change *v1alpha1.Change, k class) {
@@ -185,8 +230,8 @@ func (c *comparison) refuseRemoval(change *v1alpha1.Change, k class) {
 	entry := c.pinned(k)
 	if t, found := c.typeNow(k); found && k.VolumeType.ID != "" && t.Name != k.parameter() && k.parameter() != t.ID {
 		// The old name would make every claim fail. The ID stays for as long as the type exists.
-		entry["parameters"] = k.withType(t.ID)
-		change.Refused += "; the pinned class names the volume type by ID. " + recreate(k.Name)
+		entry["parameters"] = withType(k.StorageClass, t.ID)
+		change.Refused += "; the pinned class names the volume type by ID. " + recreate(k.typed())
 	}
 	change.Pin = m{"storageClasses": m{"extra": []any{entry}}}
 	c.removeExtra(change, k.Name)
@@ -196,18 +241,8 @@ func (c *comparison) refuseRemoval(change *v1alpha1.Change, k class) {
 }
 
 // recreate is what a person does about a class that Kubernetes cannot change in place.
-func recreate(name string) string {
-	return "Kubernetes cannot change parameters in place: run `kubectl delete storageclass " + name + "` before you apply; volumes stay as they are"
-}
-
-// withType are the parameters of the class with another volume type.
-func (k class) withType(id string) map[string]string {
-	with := maps.Clone(k.Parameters)
-	if with == nil {
-		with = map[string]string{}
-	}
-	with[contract.ParameterType] = id
-	return with
+func recreate(k typed) string {
+	return "Kubernetes cannot change parameters in place: run `kubectl delete " + strings.ToLower(k.kind) + " " + k.name + "` before you apply; volumes stay as they are"
 }
 
 // pinned is a class as an entry of storageClasses.extra that depends on no type of the cloud.

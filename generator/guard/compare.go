@@ -140,15 +140,19 @@ func (c *comparison) decisions() {
 		is, after := c.is.by[id]
 		switch {
 		case strings.HasPrefix(id, plan.ClassID) && before != after: // classes has said so
+		case !before && c.title(id) != id:
+			c.change(id, "", nil, is.Value, "%s is added", c.title(id))
 		case !before:
 			c.change(id, "", nil, is.Value, "%s is new: %s", id, text(is.Value))
+		case !after && c.title(id) != id:
+			c.change(id, "", was.Value, nil, "%s%s is removed", c.lostType(was.Value), c.title(id))
 		case !after:
 			c.change(id, "", was.Value, nil, "%s is gone, it was %s", id, text(was.Value))
+		case id == plan.IDs.DefaultClass.ID && is.Value == "" && was.Value != "":
+			c.change(id, "", was.Value, is.Value, "%s%s changes %s", c.lostType(c.was.class(plan.ClassID+c.was.DefaultClass.Value).StorageClass), id, fromTo(was.Value, is.Value))
 		case !equal(was.Value, is.Value):
 			c.fields(id, was.Value, is.Value)
-			if strings.HasPrefix(id, plan.ClassID) {
-				c.retyped(id)
-			}
+			c.retyped(id)
 		}
 	}
 	for _, id := range c.ids() {
@@ -213,7 +217,8 @@ func (c *comparison) change(id, field string, was, is any, format string, args .
 		change.Pin, change.Remove = nil, nil // the old target is what keeps the old value
 	}
 	if field == "parameters" && change.Accept == "" && c.pinnedByID(id) {
-		message += ". " + recreate(c.is.class(id).Name)
+		k, _ := typedOf(c.is.by[id].Value)
+		message += ". " + recreate(k)
 	}
 	if c.otherTarget && change.Accept == "" {
 		return
@@ -259,8 +264,12 @@ func (c *comparison) warnings() {
 		return
 	}
 	for _, w := range c.next.Warnings {
+		field := "warnings"
+		if slices.Contains(c.run.Failures, w) {
+			field = Failure
+		}
 		if !slices.Contains(c.old.Warnings, w) && !c.saysTopology(w) {
-			c.add(v1alpha1.Change{Class: c.warningClass(w, true), Field: "warnings", New: w}, "new warning: %s", w)
+			c.add(v1alpha1.Change{Class: c.warningClass(w, true), Field: field, New: w}, "new warning: %s", w)
 		}
 	}
 	for _, w := range c.old.Warnings {

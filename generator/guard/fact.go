@@ -30,6 +30,10 @@ func texts(facts []fact) []string {
 func withFacts(facts []fact, effect string) string {
 	var parts []string
 	for _, f := range facts {
+		if f.was == string(v1alpha1.Denied) { // the plan was made with a credential that may read less
+			parts = append(parts, f.name+" could not be read before and is "+cmp.Or(f.is, "none"))
+			continue
+		}
 		parts = append(parts, f.name+" changes from "+cmp.Or(f.was, "none")+" to "+cmp.Or(f.is, "none"))
 	}
 	if parts == nil {
@@ -92,29 +96,60 @@ func factTexts(facts []v1alpha1.NamedFact) []string {
 }
 
 // retyped reports a class whose parameters stay while its volume type does not: another type has the name now, or the type has another
-// name.
+// name. A VolumeAttributesClass that leads to another type is refused, since it would move volumes that exist.
 func (c *comparison) retyped(id string) {
-	was, is := c.was.class(id), c.is.class(id)
-	if was.VolumeType == is.VolumeType || was.parameter() != is.parameter() {
+	was, isClass := typedOf(c.was.by[id].Value)
+	is, stays := typedOf(c.is.by[id].Value)
+	if !isClass || !stays || was.volumeType == is.volumeType || was.parameter != is.parameter {
 		return // nothing changes, or the line about the parameters says so
 	}
-	old, next := unlessNone(was.VolumeType), unlessNone(is.VolumeType)
+	old, next := unlessNone(was.volumeType), unlessNone(is.volumeType)
 	change := v1alpha1.Change{Class: c.classOf(id, typeField, old, next), Decision: id, Field: typeField, Old: old, New: next}
-	if change.Class == v1alpha1.GeneratorChange && was.VolumeType.ID != "" {
+	if change.Class == v1alpha1.GeneratorChange && was.volumeType.ID != "" {
 		change.Class = v1alpha1.CloudChange // the ID is a fact of the cloud that no list of facts names
 	}
-	switch class := "StorageClass " + is.Name; {
-	case was.VolumeType.ID == "" && is.VolumeType.ID == "", change.Class == v1alpha1.GeneratorChange:
-		c.add(change, "%s: %s changes %s", class, typeField, fromTo(old, next))
-	case was.VolumeType.ID == "":
-		c.add(change, "the cloud has volume type %q now, with ID %s: %s stays as it is", is.typeName(), is.VolumeType.ID, class)
-	case is.VolumeType.ID == "":
-		c.add(change, "volume type %q is gone (ID %s): %s stays as it is, and new volumes of it fail", was.typeName(), was.VolumeType.ID, class)
-	case was.VolumeType.ID == is.VolumeType.ID:
-		change.Facts = []string{fact{"volumeTypes[" + was.VolumeType.ID + "].name", was.typeName(), is.typeName()}.String()}
-		c.add(change, "volume type %q is renamed to %q: %s stays as it is", was.typeName(), is.typeName(), class)
+	switch {
+	case was.volumeType.ID == "" && is.volumeType.ID == "", change.Class == v1alpha1.GeneratorChange:
+		c.add(change, "%s: %s changes %s", is, typeField, fromTo(old, next))
+	case was.volumeType.ID == "":
+		c.add(change, "the cloud has volume type %q now, with ID %s: %s stays as it is", is.typeName(), is.volumeType.ID, is)
+	case is.volumeType.ID == "":
+		c.add(change, "volume type %q is gone (ID %s): %s stays as it is, and new volumes of it fail", was.typeName(), was.volumeType.ID, is)
+	case was.volumeType.ID == is.volumeType.ID:
+		change.Facts = []string{fact{"volumeTypes[" + was.volumeType.ID + "].name", was.typeName(), is.typeName()}.String()}
+		c.add(change, "volume type %q is renamed to %q: %s stays as it is", was.typeName(), is.typeName(), is)
 	default:
-		change.Facts = []string{fact{"volumeTypes[" + is.typeName() + "].id", was.VolumeType.ID, is.VolumeType.ID}.String()}
-		c.add(change, "volume type %q is another one now (ID %s instead of %s): new volumes of %s go there", is.typeName(), is.VolumeType.ID, was.VolumeType.ID, class)
+		change.Facts = []string{fact{"volumeTypes[" + is.typeName() + "].id", was.volumeType.ID, is.volumeType.ID}.String()}
+		c.add(change, "%s: %s", c.becameOf(was), c.consequence(&change, is))
 	}
+}
+
+// consequence is what follows for a class whose volume type is another one now, with all that the configuration says of that name. The class may be refused.
+func (c *comparison) consequence(change *v1alpha1.Change, is typed) string {
+	if is.kind != "StorageClass" {
+		change.Accept = ClassImmutable
+		change.Refused = "claims that ask for " + is.String() + ", or have it already, would have their volumes moved to the other volume type"
+		c.pinAttributesClass(change, is.name)
+		return "a claim that asks for " + is.String() + " moves its volume there"
+	}
+	effects := []string{"new volumes of " + is.String() + " go there"}
+	if c.is.DefaultClass.Value == is.name {
+		effects = append(effects, "it is the default class")
+	}
+	if _, named := c.next.Config.StorageClasses.Overrides[is.typeName()]; named {
+		effects = append(effects, "spec.storageClasses.overrides."+is.typeName()+" applies to that type")
+	}
+	return strings.Join(effects, "; ")
+}
+
+// lostType is what became of the volume type of a class that is removed, before the sentence that says so.
+func (c *comparison) lostType(value any) string {
+	k, leads := typedOf(value)
+	if !leads || !c.sameConfig {
+		return ""
+	}
+	if became := c.becameOf(k); became != "" {
+		return became + ": "
+	}
+	return ""
 }

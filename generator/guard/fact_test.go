@@ -32,12 +32,12 @@ func TestATypeThatIsAnotherOneUnderItsNameIsReported(t *testing.T) {
 			`cloud: volume type "fast" is another one now (ID id-other instead of id-fast): new volumes of StorageClass fast go there`,
 		}},
 		{"swapped", inventory("standard", "fast"), swapped, plainConfig, []string{
-			`cloud: volume type "fast" is another one now (ID id-standard instead of id-fast): new volumes of StorageClass fast go there`,
-			`cloud: volume type "standard" is another one now (ID id-fast instead of id-standard): new volumes of StorageClass standard go there`,
+			`cloud: volume type "fast" is another one now (ID id-standard instead of id-fast, which is called "standard" now): new volumes of StorageClass fast go there`,
+			`cloud: volume type "standard" is another one now (ID id-fast instead of id-standard, which is called "fast" now): new volumes of StorageClass standard go there; it is the default class`,
 		}},
 		{"renamed, and its name given to a new one", inventory("standard", "fast"), shifted, plainConfig, []string{
 			`cloud: volume type "fast" is renamed to "quick": StorageClass quick is added`,
-			`cloud: volume type "fast" is another one now (ID id-new instead of id-fast): new volumes of StorageClass fast go there`,
+			`cloud: volume type "fast" is another one now (ID id-new instead of id-fast, which is called "quick" now): new volumes of StorageClass fast go there`,
 		}},
 		{"renamed, with a class that names it by ID", inventory("standard", "fast"), inventory("standard", "fast=quick"), pinned, []string{
 			`cloud: volume type "fast" is renamed to "quick": StorageClass gold stays as it is`,

@@ -25,6 +25,9 @@ const (
 	Protection     = "protection"
 )
 
+// Failure is the Field of a change that is a new warning: something fails now.
+const Failure = "failures"
+
 // Accepts lists the names that --accept takes.
 var Accepts = []string{Topology, ClassRemoved, ClassImmutable, ClusterID, DriverName, Namespace, Cloud, Snapshots, Protection}
 
@@ -35,6 +38,8 @@ type Run struct {
 	// OldConfigs are plans for the cloud of today with the configuration of the old plan, as Today makes them. They tell a change of the
 	// cloud from one of the configuration. Without them, the guard judges by the facts of each decision.
 	OldConfigs []v1alpha1.Plan
+	// Failures are those of the warnings of the new plan that say that something fails.
+	Failures []string
 	// Objects lists the Kubernetes objects that a field of a decision governs, such as "StorageClass/fast"; an empty field is the whole
 	// decision. Nil: the guard knows those of classes.
 	Objects func(decision, field string) []string
@@ -48,7 +53,7 @@ type Run struct {
 func Today(inv v1alpha1.Inventory, old, next v1alpha1.Plan) []v1alpha1.Plan {
 	var plans []v1alpha1.Plan
 	for _, d := range []v1alpha1.Distribution{{Spec: old.Config}, old.Configured(plan.UnnamedCluster)} {
-		if r, err := plan.Decide(inv, d, old.Target, next.Format, next.Generator); err == nil {
+		if r, err := plan.Again(&old, inv, d, old.Target, next.Format, next.Generator); err == nil {
 			plans = append(plans, r.Document(nil))
 		}
 	}

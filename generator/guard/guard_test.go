@@ -46,11 +46,26 @@ func decide(t *testing.T, inv v1alpha1.Inventory, spec string, target v1alpha1.T
 	return r.Document(nil)
 }
 
+// again is decide for a bundle that is there.
+func again(t *testing.T, old v1alpha1.Plan, inv v1alpha1.Inventory, spec string, target v1alpha1.Target) plan.Result {
+	t.Helper()
+	d, err := v1alpha1.DecodeDistribution("c.yaml", []byte(spec))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := plan.Again(&old, inv, d, target, v1alpha1.Helm, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
 // compare is Compare as the command calls it, old being as plan.yaml holds it.
 func compare(t *testing.T, old v1alpha1.Plan, inv v1alpha1.Inventory, spec string, target v1alpha1.Target) []v1alpha1.Change {
 	t.Helper()
-	next := decide(t, inv, spec, target)
-	return Compare(old, next, Run{Inventory: inv, OldConfigs: Today(inv, old, next)})
+	r := again(t, old, inv, spec, target)
+	next := r.Document(nil)
+	return Compare(old, next, Run{Inventory: inv, Failures: r.Failures, OldConfigs: Today(inv, old, next)})
 }
 
 // read is a plan as the next run reads it from plan.yaml.
@@ -415,7 +430,7 @@ func TestACloudIsTheCauseOfAWarningThatItsAnswerGives(t *testing.T) {
 	inv := inventory("standard")
 	denied := inventory("standard")
 	denied.Services = v1alpha1.Fact[map[string]v1alpha1.Service]{State: v1alpha1.Denied, Reason: "403"}
-	const warning = "the cloud does not report the versions of Cinder"
+	const warning = "the versions of Cinder are not known"
 	for _, test := range []struct{ from, to v1alpha1.Inventory }{{inv, denied}, {denied, inv}} {
 		old := read(t, decide(t, test.from, "{metadata: {name: c}}", v1alpha1.Vanilla))
 		found := false

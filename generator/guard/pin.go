@@ -79,12 +79,18 @@ func (c *comparison) pinTopology(change *v1alpha1.Change, was any) {
 	change.Pin = m{"topology": topology}
 }
 
-// pinAttributesClass keeps an entry of attributesClasses. Where the configuration has it as before, the cloud changed what it means, and no
-// configuration brings that back.
+// pinAttributesClass keeps an entry of attributesClasses. Where the configuration has it as before, the cloud changed what it means. Then the ID of the
+// volume type keeps it, as long as the type exists.
 func (c *comparison) pinAttributesClass(change *v1alpha1.Change, name string) {
 	was, before := c.old.Config.AttributesClasses[name]
 	is := c.next.Config.AttributesClasses[name]
-	if !before || reflect.DeepEqual(was, is) {
+	if !before {
+		return
+	}
+	if reflect.DeepEqual(was, is) {
+		if t, found := c.typeOf(c.was.by[plan.AttributesClassID+name].Value); found {
+			change.Pin = m{"attributesClasses": m{name: m{"type": t.ID}}}
+		}
 		return
 	}
 	pin := m{"attributesClasses": m{name: was}}
@@ -96,6 +102,24 @@ func (c *comparison) pinAttributesClass(change *v1alpha1.Change, name string) {
 		if d.old == nil {
 			change.Remove = append(change.Remove, d.path)
 		}
+	}
+}
+
+// typeOf is the volume type that a class led to, by its ID, as the cloud has it now.
+func (c *comparison) typeOf(value any) (v1alpha1.VolumeType, bool) {
+	k, _ := typedOf(value)
+	return c.offer(func(t v1alpha1.VolumeType) bool { return k.volumeType.ID != "" && t.ID == k.volumeType.ID })
+}
+
+// pinDefault keeps the default class that the configuration names by a volume type: by the ID of the type, or by the name if another type has that now.
+func (c *comparison) pinDefault(change *v1alpha1.Change, was string) {
+	k := c.was.class(plan.ClassID + was)
+	t, found := c.typeOf(k.StorageClass)
+	if !found {
+		t, found = c.offer(func(t v1alpha1.VolumeType) bool { return t.Name == k.typeName() })
+	}
+	if found {
+		change.Pin = m{"storageClasses": m{"default": t.ID}}
 	}
 }
 
@@ -128,7 +152,7 @@ func sameBesidesDriver(was, is class) bool {
 func (c *comparison) pinExtra(change *v1alpha1.Change, was class) {
 	entry := c.pinned(was)
 	if t, found := c.typeNow(was); found && was.VolumeType.ID != "" && t.Name != was.parameter() {
-		entry["parameters"] = was.withType(t.ID)
+		entry["parameters"] = withType(was.StorageClass, t.ID)
 	}
 	change.Pin = m{"storageClasses": m{"extra": []any{entry}}}
 	c.removeExtra(change, was.Name)

@@ -133,7 +133,7 @@ func checkKept(t *testing.T, c v1alpha1.Change, was, is decided) {
 	for _, field := range fields {
 		want := before[field]
 		if class := was.class(c.Decision); field == "parameters" && class.VolumeType.ID != "" && is.class(c.Decision).parameter() == class.VolumeType.ID {
-			want = class.withType(class.VolumeType.ID)
+			want = withType(class.StorageClass, class.VolumeType.ID)
 		}
 		if diff := cmp.Diff(want, now[field]); diff != "" {
 			t.Errorf("the pin does not keep %s of %s (-was +is):\n%s\nrefused: %s", field, c.Decision, diff, c.Message)

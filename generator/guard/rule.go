@@ -61,6 +61,11 @@ func (c *comparison) guard(change *v1alpha1.Change, was, is any) {
 		c.guardProtection(change, was, is)
 		return
 	}
+	if chosen := c.next.Config.StorageClasses.Default; id == plan.IDs.DefaultClass.ID && is == "" && was != "" && chosen != v1alpha1.Auto && chosen != v1alpha1.None {
+		change.Accept, change.Refused = ClassRemoved, "claims that name no class would find none"
+		c.pinDefault(change, c.was.DefaultClass.Value)
+		return
+	}
 	if id == plan.IDs.SnapshotClass.ID || id == plan.IDs.BackupClass.ID {
 		c.guardSnapshots(change, was, is)
 		return
@@ -138,7 +143,7 @@ func (c *comparison) guardRenamedClass(change *v1alpha1.Change, was, is any) {
 // guardImmutable refuses what Kubernetes cannot change in place. A class that names its type by the ID instead of a name that is gone is
 // what a person pasted from an earlier refusal.
 func (c *comparison) guardImmutable(change *v1alpha1.Change, kind, name string) {
-	if kind == "StorageClass" && change.Field == "parameters" && c.pinnedByID(change.Decision) {
+	if change.Field == "parameters" && c.pinnedByID(change.Decision) {
 		return
 	}
 	change.Accept = ClassImmutable
@@ -153,6 +158,23 @@ func (c *comparison) guardImmutable(change *v1alpha1.Change, kind, name string) 
 
 // pinnedByID says whether the parameters of a class differ in nothing but the type, which is now the ID of the same type.
 func (c *comparison) pinnedByID(id string) bool {
-	was, is := c.was.class(id), c.is.class(id)
-	return was.VolumeType.ID != "" && is.parameter() == was.VolumeType.ID && maps.Equal(was.withType(is.parameter()), is.Parameters)
+	was, _ := typedOf(c.was.by[id].Value)
+	is, _ := typedOf(c.is.by[id].Value)
+	return was.volumeType.ID != "" && is.parameter == was.volumeType.ID && maps.Equal(withType(c.was.by[id].Value, is.parameter), withType(c.is.by[id].Value, is.parameter))
+}
+
+// withType are the parameters of a class with a volume type.
+func withType(value any, id string) map[string]string {
+	var with map[string]string
+	switch v := value.(type) {
+	case plan.StorageClass:
+		with = maps.Clone(v.Parameters)
+	case plan.AttributesClass:
+		with = maps.Clone(v.Parameters)
+	}
+	if with == nil {
+		with = map[string]string{}
+	}
+	with[contract.ParameterType] = id
+	return with
 }

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -75,11 +76,29 @@ func whole(v any) string {
 		}
 		return strings.Join(texts, ", ")
 	}
+	if m, isMap := v.(map[string]any); isMap && flat(m) {
+		var texts []string
+		for _, key := range slices.Sorted(maps.Keys(m)) {
+			texts = append(texts, key+"="+whole(m[key]))
+		}
+		return cmp.Or(strings.Join(texts, ", "), "none")
+	}
 	b, err := json.Marshal(v)
 	if err != nil {
 		return fmt.Sprint(v)
 	}
 	return string(b)
+}
+
+// flat is whether no value of an object is an object or a list.
+func flat(m map[string]any) bool {
+	for _, v := range m {
+		switch v.(type) {
+		case map[string]any, []any:
+			return false
+		}
+	}
+	return true
 }
 
 // difference is one value of a configuration that is not what it was.

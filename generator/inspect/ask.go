@@ -58,28 +58,32 @@ func reasonOf(err error) string {
 	return err.Error()
 }
 
-// get reads one answer into body; path is below the service's endpoint.
-func (a *asker) get(ctx context.Context, service, microversion, path string, body any) error {
+// get reads one answer into body; path is below the service's endpoint. An answer without the key is none: a proxy gives it, or a service
+// that is not yet up. Without a key, an empty object is an answer.
+func (a *asker) get(ctx context.Context, service, microversion, path, key string, body any) error {
 	client, err := a.cloud.ClientContext(ctx, service, microversion)
 	if err != nil {
 		return err
 	}
-	return a.fetch(ctx, client, client.Endpoint+path, body)
+	return a.fetch(ctx, client, client.Endpoint+path, key, body)
 }
 
 // fetch reads one URL when one of the slots is free.
-func (a *asker) fetch(ctx context.Context, client *gophercloud.ServiceClient, address string, body any) error {
+func (a *asker) fetch(ctx context.Context, client *gophercloud.ServiceClient, address, key string, body any) error {
 	select {
 	case a.slots <- struct{}{}:
 		defer func() { <-a.slots }()
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	resp, err := client.Get(ctx, address, body, &gophercloud.RequestOpts{OkCodes: []int{http.StatusOK, http.StatusMultipleChoices}})
+	var text json.RawMessage
+	resp, err := client.Get(ctx, address, &text, &gophercloud.RequestOpts{OkCodes: []int{http.StatusOK, http.StatusMultipleChoices}})
 	if resp != nil {
 		resp.Body.Close()
 	}
-	cloud.CleanStrings(body)
+	if err == nil {
+		err = decode(text, key, body)
+	}
 	if err != nil {
 		if ctx.Err() != nil {
 			a.lock.Lock()
@@ -87,6 +91,22 @@ func (a *asker) fetch(ctx context.Context, client *gophercloud.ServiceClient, ad
 			a.unanswered = append(a.unanswered, "GET "+plainURL(address))
 		}
 		return &requestError{service: client.Type, url: plainURL(address), cause: err}
+	}
+	return nil
+}
+
+// decode reads the text of an answer.
+func decode(text []byte, key string, body any) error {
+	if err := json.Unmarshal(text, body); err != nil {
+		return err
+	}
+	cloud.CleanStrings(body)
+	var keys map[string]json.RawMessage
+	if err := json.Unmarshal(text, &keys); err != nil {
+		return err
+	}
+	if value, there := keys[key]; key != "" && (!there || string(value) == "null") {
+		return fmt.Errorf("the answer has no key %q", key)
 	}
 	return nil
 }

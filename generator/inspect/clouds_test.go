@@ -31,7 +31,7 @@ type states map[string]v1alpha1.State
 
 func statesOf(inv v1alpha1.Inventory) states {
 	return states{
-		"services": inv.Services.State, "compute zones": inv.Zones.Compute.State, "volume zones": inv.Zones.Volume.State,
+		"versions of Cinder": inv.VersionsOf("block-storage").State, "compute zones": inv.Zones.Compute.State, "volume zones": inv.Zones.Volume.State,
 		"types": inv.VolumeTypes.State, "default type": inv.DefaultVolumeType.State, "limits": inv.Limits.State, "quota": inv.Quota.State,
 		"group types": inv.GroupTypes.State, "backups": inv.Backup.State, "backup service": inv.Backup.Value.Service.State,
 	}
@@ -151,7 +151,7 @@ var kindsOfCloud = []struct {
 	{
 		name: "Cinder fails", file: "faults: [{service: block-storage, status: 503}]", undecided: true,
 		want: states{
-			"services": v1alpha1.Failed, "volume zones": v1alpha1.Failed, "types": v1alpha1.Failed, "default type": v1alpha1.Failed, "limits": v1alpha1.Failed,
+			"versions of Cinder": v1alpha1.Failed, "volume zones": v1alpha1.Failed, "types": v1alpha1.Failed, "default type": v1alpha1.Failed, "limits": v1alpha1.Failed,
 			"quota": v1alpha1.Failed, "group types": v1alpha1.Failed, "backups": v1alpha1.Failed, "backup service": "",
 		},
 	},

@@ -3,6 +3,7 @@ package inspect
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
@@ -20,7 +21,7 @@ import (
 // groupTypesMicroversion is where Cinder's group types begin.
 const groupTypesMicroversion = "3.11"
 
-// services are those of the catalog, with the microversions of the two that matter.
+// services are those of the catalog, which came with the login, and the microversions of two of them. These are two facts more.
 func (a *asker) services(ctx context.Context) v1alpha1.Fact[map[string]v1alpha1.Service] {
 	services := map[string]v1alpha1.Service{}
 	for _, e := range a.cloud.Catalog() {
@@ -41,25 +42,17 @@ func (a *asker) services(ctx context.Context) v1alpha1.Fact[map[string]v1alpha1.
 	}
 	group.Wait()
 	for i, name := range asked {
-		if failed[i] != nil {
-			fact := versionsFact[map[string]v1alpha1.Service](name, failed[i])
-			fact.Value = services
-			return fact
+		service, listed := services[name]
+		if !listed {
+			continue
 		}
-		service := services[name]
 		service.MinMicroversion, service.MaxMicroversion = found[i].lowest, found[i].highest
+		if failed[i] != nil {
+			service.Versions, service.Reason = classify(failed[i])
+		}
 		services[name] = service
 	}
 	return factOf(services, nil)
-}
-
-// versionsFact is a fact that needs the versions of a service, which could not be read. A failed request names itself.
-func versionsFact[T any](service string, err error) v1alpha1.Fact[T] {
-	state, reason := classify(err)
-	if state != v1alpha1.Failed {
-		reason = "versions of " + service + ": " + reason
-	}
-	return v1alpha1.Fact[T]{State: state, Reason: reason}
 }
 
 // versions are the microversions of a service; empty for a version without any.
@@ -109,7 +102,7 @@ func (a *asker) readVersions(ctx context.Context, service string) (versions, err
 		Versions cloud.Items[version] `json:"versions"`
 	}
 	root, _ := endpoint(client.Endpoint, a.cloud.ProjectID())
-	if err := a.fetch(ctx, client, root+"/", &document); err != nil {
+	if err := a.fetch(ctx, client, root+"/", "", &document); err != nil {
 		return versions{}, err
 	}
 	wanted := root[strings.LastIndexByte(root, '/')+1:] // "v3", "v2.1"
@@ -118,7 +111,7 @@ func (a *asker) readVersions(ctx context.Context, service string) (versions, err
 			return versions{v.Min, v.Version}, nil
 		}
 	}
-	return versions{}, nil
+	return versions{}, &requestError{client.Type, plainURL(root + "/"), fmt.Errorf("the answer has no version %s", wanted)}
 }
 
 func (a *asker) zones(ctx context.Context, service string) v1alpha1.Fact[[]v1alpha1.Zone] {
@@ -130,7 +123,7 @@ func (a *asker) zones(ctx context.Context, service string) v1alpha1.Fact[[]v1alp
 			} `json:"zoneState"`
 		}] `json:"availabilityZoneInfo"`
 	}
-	err := a.get(ctx, service, "", "os-availability-zone", &body)
+	err := a.get(ctx, service, "", "os-availability-zone", "availabilityZoneInfo", &body)
 	zones := []v1alpha1.Zone{}
 	for _, z := range body.Zones {
 		zones = append(zones, v1alpha1.Zone{Name: z.Name, Available: z.State.Available})
@@ -146,7 +139,7 @@ func (a *asker) defaultType(ctx context.Context) v1alpha1.Fact[string] {
 			Name string `json:"name"`
 		} `json:"volume_type"`
 	}
-	err := a.get(ctx, blockStorage, "", "types/default", &body)
+	err := a.get(ctx, blockStorage, "", "types/default", "volume_type", &body)
 	if gophercloud.ResponseCodeIs(err, http.StatusNotFound) {
 		return v1alpha1.Fact[string]{State: v1alpha1.Unsupported, Reason: "the cloud has no default volume type"}
 	}
@@ -165,7 +158,7 @@ func (a *asker) limits(ctx context.Context) v1alpha1.Fact[v1alpha1.Limits] {
 			} `json:"absolute"`
 		} `json:"limits"`
 	}
-	err := a.get(ctx, blockStorage, "", "limits", &body)
+	err := a.get(ctx, blockStorage, "", "limits", "limits", &body)
 	return factOf(v1alpha1.Limits(body.Limits.Absolute), err)
 }
 
@@ -173,7 +166,7 @@ func (a *asker) quota(ctx context.Context) v1alpha1.Fact[map[string]v1alpha1.Quo
 	var body struct {
 		Set map[string]json.RawMessage `json:"quota_set"`
 	}
-	err := a.get(ctx, blockStorage, "", "os-quota-sets/"+url.PathEscape(a.cloud.ProjectID())+"?usage=true", &body)
+	err := a.get(ctx, blockStorage, "", "os-quota-sets/"+url.PathEscape(a.cloud.ProjectID())+"?usage=true", "quota_set", &body)
 	quota := map[string]v1alpha1.Quota{}
 	for name, text := range body.Set {
 		var use struct {
@@ -197,7 +190,7 @@ func (a *asker) groupTypes(ctx context.Context) v1alpha1.Fact[[]string] {
 			Types cloud.Items[groupType] `json:"group_types"`
 			Links cloud.Items[link]      `json:"group_type_links"`
 		}
-		err := a.get(ctx, blockStorage, groupTypesMicroversion, "group_types"+marker, &body)
+		err := a.get(ctx, blockStorage, groupTypesMicroversion, "group_types"+marker, "group_types", &body)
 		return body.Types, more(body.Links), err
 	}, func(t groupType) string { return t.ID })
 	names := map[string]bool{}
@@ -245,7 +238,7 @@ func (a *asker) backup(ctx context.Context) v1alpha1.Fact[v1alpha1.Backup] {
 			ID string `json:"id"`
 		}] `json:"backups"`
 	}
-	err := a.get(ctx, blockStorage, "", "backups?limit=1&status=available", &body)
+	err := a.get(ctx, blockStorage, "", "backups?limit=1&status=available", "backups", &body)
 	group.Wait()
 	return factOf(v1alpha1.Backup{Made: len(body.Backups) > 0, Service: service}, err)
 }
@@ -259,7 +252,7 @@ func (a *asker) backupService(ctx context.Context) v1alpha1.Fact[string] {
 			State  string `json:"state"`
 		}] `json:"services"`
 	}
-	err := a.get(ctx, blockStorage, "", "os-services?binary=cinder-backup", &body)
+	err := a.get(ctx, blockStorage, "", "os-services?binary=cinder-backup", "services", &body)
 	service := "absent"
 	for _, s := range body.Services {
 		switch {

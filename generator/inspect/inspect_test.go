@@ -330,12 +330,14 @@ func TestWhatAccessRulesLeaveOutIsDenied(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := map[string]v1alpha1.State{
-		"services":      inv.Services.State,
+		"services":          inv.Services.State,
+		"versions of Nova": inv.VersionsOf("compute").State, "versions of Cinder": inv.VersionsOf("block-storage").State,
 		"compute zones": inv.Zones.Compute.State, "volume zones": inv.Zones.Volume.State, "types": inv.VolumeTypes.State,
 		"default": inv.DefaultVolumeType.State, "limits": inv.Limits.State, "quota": inv.Quota.State, "group types": inv.GroupTypes.State,
 	}
 	want := map[string]v1alpha1.State{
-		"services":      v1alpha1.Denied,
+		"services":          v1alpha1.Known,
+		"versions of Nova": v1alpha1.Known, "versions of Cinder": v1alpha1.Denied,
 		"compute zones": v1alpha1.Known, "volume zones": v1alpha1.Denied, "types": v1alpha1.Known,
 		"default": v1alpha1.Known, "limits": v1alpha1.Denied, "quota": v1alpha1.Denied, "group types": v1alpha1.Denied,
 	}
@@ -425,5 +427,29 @@ func TestZoneList(t *testing.T) {
 	}
 	if got := zoneList(""); got != nil {
 		t.Errorf("want none, got %v", got)
+	}
+}
+
+// A proxy, or a service that is not up yet, answers 200 with nothing in it. That says nothing about the cloud.
+func TestAnAnswerWithoutItsKeyFails(t *testing.T) {
+	for _, body := range []string{"", "{}", "null", "[]", "<html></html>"} {
+		b := newBed()
+		b.answer = func(r *http.Request) *http.Response {
+			if strings.Contains(r.URL.Path, "/identity/") {
+				return nil
+			}
+			return respond(http.StatusOK, body)
+		}
+		inv := b.inspect(t, "demo")
+		for name, state := range map[string]v1alpha1.State{
+			"versions of Nova": inv.VersionsOf("compute").State, "versions of Cinder": inv.VersionsOf("block-storage").State,
+			"compute zones": inv.Zones.Compute.State, "volume zones": inv.Zones.Volume.State, "types": inv.VolumeTypes.State,
+			"default": inv.DefaultVolumeType.State, "limits": inv.Limits.State, "quota": inv.Quota.State,
+			"group types": inv.GroupTypes.State, "backups": inv.Backup.State,
+		} {
+			if state != v1alpha1.Failed {
+				t.Errorf("%q: %s: want failed, got %s", body, name, state)
+			}
+		}
 	}
 }

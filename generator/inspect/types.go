@@ -54,7 +54,7 @@ func (a *asker) volumeTypes(ctx context.Context) v1alpha1.Fact[[]v1alpha1.Volume
 			Types cloud.Items[apiType] `json:"volume_types"`
 			Links cloud.Items[link]    `json:"volume_type_links"`
 		}
-		err := a.get(ctx, blockStorage, "", "types"+query, &body)
+		err := a.get(ctx, blockStorage, "", "types"+query, "volume_types", &body)
 		return body.Types, more(body.Links), err
 	}, func(t apiType) string { return t.ID })
 	if err != nil {
@@ -66,7 +66,7 @@ func (a *asker) volumeTypes(ctx context.Context) v1alpha1.Fact[[]v1alpha1.Volume
 	}
 	shown, err := a.showsSpecs(ctx)
 	if err != nil {
-		return versionsFact[[]v1alpha1.VolumeType](blockStorage, err)
+		return factOf[[]v1alpha1.VolumeType](nil, err)
 	}
 	if !shown {
 		for i := range types {
@@ -117,7 +117,7 @@ func (a *asker) specs(ctx context.Context, found []apiType, types []v1alpha1.Vol
 				var body struct {
 					Specs map[string]string `json:"extra_specs"`
 				}
-				if err := a.get(ctx, blockStorage, "", "types/"+url.PathEscape(t.ID)+"/extra_specs", &body); err != nil {
+				if err := a.get(ctx, blockStorage, "", "types/"+url.PathEscape(t.ID)+"/extra_specs", "extra_specs", &body); err != nil {
 					if state, _ = classify(err); state == v1alpha1.Failed {
 						return err
 					}
@@ -183,7 +183,7 @@ func (a *asker) encryptionOf(ctx context.Context, typeID string) v1alpha1.Fact[v
 		Cipher   string `json:"cipher"`
 		Location string `json:"control_location"`
 	}
-	err := a.get(ctx, blockStorage, "", "types/"+url.PathEscape(typeID)+"/encryption", &body)
+	err := a.get(ctx, blockStorage, "", "types/"+url.PathEscape(typeID)+"/encryption", "", &body)
 	if gophercloud.ResponseCodeIs(err, http.StatusNotFound) {
 		return factOf(v1alpha1.Encryption{}, nil) // the type is not encrypted, or older Cinders' way of saying so
 	}

@@ -239,7 +239,7 @@ func argsOf(v value) ([]string, error) {
 const mayHoldSecret = "it may hold a secret, which a Distribution must not"
 
 // secretName matches names of variables and flags that may hold a secret.
-var secretName = regexp.MustCompile(`(?i)pass|secret|token|key|credential`)
+var secretName = v1alpha1.SecretVariable
 
 // setEnv takes the proxy and the variables with a plain value.
 func setEnv(of pods) func(*proposal, value) error {

@@ -47,7 +47,10 @@ func (d *decider) attributesClass(driver, name string, c v1alpha1.AttributesClas
 		t, found := findType(d.inv.VolumeTypes.Value, c.Type)
 		switch {
 		case found:
-			parameters[contract.ParameterType] = t.Name
+			decision.Value.VolumeType = VolumeType{t.ID, t.Name}
+			if c.Type != t.ID { // an ID stays one: it follows the type to another name
+				parameters[contract.ParameterType] = t.Name
+			}
 			decision.Facts = []v1alpha1.NamedFact{offered(t)}
 		case d.inv.VolumeTypes.State == v1alpha1.Known:
 			d.warn("%s: the class is left out, because the cloud has no volume type %q%s", path, c.Type, didYouMean(c.Type, typeNames(d.inv.VolumeTypes.Value)))
@@ -60,6 +63,6 @@ func (d *decider) attributesClass(driver, name string, c v1alpha1.AttributesClas
 	if _, err := contract.ParseAttributesClass(parameters); err != nil {
 		d.problem("%s: %v", path, err)
 	}
-	decision.Value = AttributesClass{Name: name, DriverName: driver, Parameters: parameters}
+	decision.Value.Name, decision.Value.DriverName, decision.Value.Parameters = name, driver, parameters
 	return decision, true
 }

@@ -68,6 +68,7 @@ func (d *decider) extraClass(i int, e v1alpha1.ExtraClass, types []v1alpha1.Volu
 	if !found {
 		switch {
 		case typeName == "" && len(d.unanswered) == 0: // as the cloud's default type is not known either: let Cinder choose
+			decision.Facts = append(decision.Facts, effective.Facts...)
 			return decision, true
 		case d.inv.VolumeTypes.State == v1alpha1.Known:
 			d.warn("%s: the class %s is left out, because the cloud has no volume type %q%s. To keep the class of a type that is gone, set parameters.type to its ID", path, e.Name, typeName, didYouMean(typeName, typeNames(types)))
@@ -191,8 +192,10 @@ func (d *decider) restrict(decision *Decision[StorageClass], t v1alpha1.VolumeTy
 			served = append(served, contract.ZoneLabel(c))
 		}
 	}
-	decision.Facts = append(decision.Facts, list(ZonesFact(t.Name), t.Zones))
+	zones := list(ZonesFact(t.Name), t.Zones)
+	decision.Facts = append(decision.Facts, zones)
 	if len(served) == 0 {
+		d.unserved = append(d.unserved, zones)
 		d.warn("class %s is left out: volume type %q exists only in volume zone %s, which serves no compute zone", decision.Value.Name, t.Name, strings.Join(t.Zones, ", "))
 		return false
 	}
@@ -208,14 +211,18 @@ func (d *decider) warnOfSpecs(t v1alpha1.VolumeType) {
 	switch t.Specs {
 	case "":
 	case v1alpha1.Unsupported:
-		const line = "this Cinder is older than Xena and tells no member in which zones a volume type exists: no class names zones. " +
-			"Where a type exists only in some, leave it out with spec.storageClasses.exclude, or pods elsewhere wait for their volumes in vain"
-		if !slices.Contains(d.warnings, line) {
-			d.warn(line)
-		}
+		d.warn(zonesUnsupported)
 	default:
-		d.warn("the cloud does not tell in which zones volume type %q exists (extra specs: %s). Its class names no zones; use credentials with the role reader", t.Name, t.Specs)
+		d.warn("%s (extra specs: %s). Its class names no zones; use credentials with the role reader, or the access rule %s", zonesDenied(t.Name), t.Specs, rights[specsRight])
 	}
+}
+
+const zonesUnsupported = "this Cinder is older than Xena and tells no member in which zones a volume type exists: no class names zones. " +
+	"Where a type exists only in some, leave it out with spec.storageClasses.exclude, or pods elsewhere wait for their volumes in vain"
+
+// zonesDenied begins the warning about a volume type whose zones this credential may not read.
+func zonesDenied(volumeType string) string {
+	return fmt.Sprintf("the cloud does not tell in which zones volume type %q exists", volumeType)
 }
 
 // zoneNames are the names of zones without saying anything about them.
@@ -233,6 +240,9 @@ func (d *decider) override(t v1alpha1.VolumeType) (v1alpha1.ClassOverride, strin
 	byID, idGiven := d.spec.StorageClasses.Overrides[t.ID]
 	byName, nameGiven := d.spec.StorageClasses.Overrides[t.Name]
 	switch {
+	case idGiven && nameGiven && t.ID != t.Name && d.hadOverrides(t.ID, t.Name):
+		d.fail("spec.storageClasses.overrides.%s changes nothing: volume type %s has this name now, and an override of its own", t.Name, t.ID)
+		return byID, t.ID
 	case idGiven && nameGiven && t.ID != t.Name:
 		d.problem("spec.storageClasses.overrides: %s and %s are the same type; keep one", t.ID, t.Name)
 		return byID, t.ID
@@ -242,4 +252,14 @@ func (d *decider) override(t v1alpha1.VolumeType) (v1alpha1.ClassOverride, strin
 		return byName, t.Name
 	}
 	return v1alpha1.ClassOverride{}, ""
+}
+
+// hadOverrides is whether the configuration of the last plan had these overrides, which were those of two types then.
+func (d *decider) hadOverrides(a, b string) bool {
+	if d.last == nil {
+		return false
+	}
+	_, first := d.last.Config.StorageClasses.Overrides[a]
+	_, second := d.last.Config.StorageClasses.Overrides[b]
+	return first && second
 }

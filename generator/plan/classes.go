@@ -47,26 +47,61 @@ func (d *decider) storageClasses(r Result) ([]Decision[StorageClass], Decision[s
 		}
 		classes = append(classes, class)
 	}
-	chosen := d.defaultClass(classes, effective)
 	for i, e := range d.spec.StorageClasses.Extra {
 		class, ok := d.extraClass(i, e, types, effective)
-		if taken := slices.IndexFunc(classes, func(c Decision[StorageClass]) bool { return c.Value.Name == class.Value.Name }); ok && taken >= 0 {
-			d.problem("spec.storageClasses.extra[%d].name: %q is the name of another class, that of volume type %s; choose another name", i, e.Name, typeText(classes[taken].Value.VolumeType))
-			continue
-		}
-		if ok {
+		taken := slices.IndexFunc(classes, func(c Decision[StorageClass]) bool { return c.Value.Name == class.Value.Name })
+		switch {
+		case !ok:
+		case taken < 0:
 			classes = append(classes, class)
+		case classes[taken].Source == Inferred && d.hadClass(class):
+			d.nameTaken(classes[taken].Value)
+			classes[taken] = class
+		default:
+			d.problem("spec.storageClasses.extra[%d].name: %q is the name of another class, that of volume type %s; choose another name", i, e.Name, typeText(classes[taken].Value.VolumeType))
 		}
 	}
 	slices.SortStableFunc(classes, func(a, b Decision[StorageClass]) int { return strings.Compare(a.Value.Name, b.Value.Name) })
+	classes = d.withOwnNames(classes)
+	chosen := d.defaultClass(classes, effective)
 	for i := range classes {
 		c := &classes[i].Value
 		c.Default = chosen.Value != "" && c.Name == chosen.Value
-		if i > 0 && c.Name == classes[i-1].Value.Name {
-			d.problem("spec.storageClasses: two classes are called %q, those of the volume types %s and %s; give one another name in spec.storageClasses.overrides", c.Name, typeText(classes[i-1].Value.VolumeType), typeText(c.VolumeType))
-		}
 	}
 	return classes, chosen
+}
+
+// withOwnNames are the classes, sorted by name, without a second one of a name. If the last plan has one of the two, the cloud brought the other: a new volume
+// type never takes the name of a class that claims use.
+func (d *decider) withOwnNames(classes []Decision[StorageClass]) []Decision[StorageClass] {
+	var own []Decision[StorageClass]
+	for _, c := range classes {
+		if len(own) == 0 || own[len(own)-1].Value.Name != c.Value.Name {
+			own = append(own, c)
+			continue
+		}
+		switch before := &own[len(own)-1]; {
+		case d.hadClass(*before):
+			d.nameTaken(c.Value)
+		case d.hadClass(c):
+			d.nameTaken(before.Value)
+			*before = c
+		default:
+			d.problem("spec.storageClasses: two classes are called %q, those of the volume types %s and %s; give one another name in spec.storageClasses.overrides", c.Value.Name, typeText(before.Value.VolumeType), typeText(c.Value.VolumeType))
+		}
+	}
+	return own
+}
+
+// hadClass is whether the last plan has this class for the same reason. The plan of a drift check names no sources.
+func (d *decider) hadClass(c Decision[StorageClass]) bool {
+	return d.last != nil && slices.ContainsFunc(d.last.StorageClasses, func(was Decision[StorageClass]) bool {
+		return was.Value.Name == c.Value.Name && (was.Source == c.Source || was.Source == "") && was.Value.VolumeType.ID == c.Value.VolumeType.ID
+	})
+}
+
+func (d *decider) nameTaken(c StorageClass) {
+	d.fail("volume type %s has no class: another class has the name %q; give it a name of its own in spec.storageClasses.overrides.%s.name", typeText(c.VolumeType), c.Name, c.VolumeType.ID)
 }
 
 // checkPrefix reports a prefix that gives invalid names once, and not for each class.

@@ -37,7 +37,17 @@ func (e *FactError) Error() string {
 
 // Decide makes every decision of a bundle, or none: its error is a *ConfigError or a *FactError. Version is the generator's.
 func Decide(inventory v1alpha1.Inventory, distribution v1alpha1.Distribution, target v1alpha1.Target, format v1alpha1.Format, version string) (Result, error) {
+	return Again(nil, inventory, distribution, target, format, version)
+}
+
+// Again is Decide for a bundle that is there, with the last plan of it. What the configuration named then, and the cloud has changed since, is no mistake of
+// the configuration: the plan does without it, with a warning, and the guard reports the change. Inventory should be what Remember gives.
+func Again(last *v1alpha1.Plan, inventory v1alpha1.Inventory, distribution v1alpha1.Distribution, target v1alpha1.Target, format v1alpha1.Format, version string) (Result, error) {
 	d := &decider{inv: inventory, dist: distribution, given: distribution.Spec, spec: distribution.WithDefaults(), target: target}
+	if last != nil && sameCloud(*last, inventory) {
+		was, _, _ := Restore(*last)
+		d.last = &was
+	}
 	if !d.checkTexts() {
 		return Result{}, &ConfigError{Problems: d.problems}
 	}
@@ -80,6 +90,7 @@ func Decide(inventory v1alpha1.Inventory, distribution v1alpha1.Distribution, ta
 	r.Topology, r.ZoneMap = d.topology()
 	r.BindingMode, r.ReclaimPolicy, r.Expansion = d.classDefaults()
 	r.StorageClasses, r.DefaultClass = d.storageClasses(r)
+	r.Topology.Facts = append(r.Topology.Facts, d.unserved...)
 	r.SnapshotClass = d.snapshotClass(r.Driver.Value)
 	r.BackupClass = d.backupClass(r.Driver.Value)
 	r.SnapshotClasses = d.snapshotClasses(r.Driver.Value, r.SnapshotClass)
@@ -95,7 +106,7 @@ func Decide(inventory v1alpha1.Inventory, distribution v1alpha1.Distribution, ta
 	d.checkSidecars(r)
 	r.identify()
 	r.Config, r.Given = d.spec, v1alpha1.GivenBy(distribution, d.spec, UnnamedCluster)
-	r.Warnings, r.Notices = d.warnings, d.notices
+	r.Warnings, r.Failures, r.Notices = d.warnings, d.failures, d.notices
 	d.checkDriftCheckSize(r)
 	if len(d.problems) > 0 {
 		return Result{}, &ConfigError{Problems: d.problems}
@@ -108,6 +119,7 @@ func Decide(inventory v1alpha1.Inventory, distribution v1alpha1.Distribution, ta
 
 // decider is one run of Decide: what it reads and what it has to say besides the decisions.
 type decider struct {
+	last   *Result // what the bundle that is there was made of; nil: there is none, or it is of another cloud
 	inv    v1alpha1.Inventory
 	dist   v1alpha1.Distribution
 	given  v1alpha1.Spec // as configured: says whether a value was chosen or is a default
@@ -117,10 +129,13 @@ type decider struct {
 
 	proxied bool // kube-rbac-proxy is before the controller's metrics
 
+	unserved []v1alpha1.NamedFact // zones of the volume types that have no class because of them
+
 	problems   []string
 	unanswered []string
 	rights     []string // that the credential lacks
 	warnings   []string
+	failures   []string // those of the warnings that say that something fails
 	notices    []string
 }
 
@@ -134,12 +149,18 @@ func (d *decider) warn(format string, args ...any) {
 	}
 }
 
+// fail warns of something that fails as long as the cloud is as it is. A new one is drift.
+func (d *decider) fail(format string, args ...any) {
+	d.warn(format, args...)
+	d.failures = append(d.failures, fmt.Sprintf(format, args...))
+}
+
 func (d *decider) notice(format string, args ...any) {
 	d.notices = append(d.notices, fmt.Sprintf(format, args...))
 }
 
-// known is whether a fact may be used. One that failed stops the run. One that is denied or unsupported is a stable answer that
-// the caller decides without, except where listed says otherwise.
+// known is whether a fact may be used. One that failed stops the run. Without one that is unsupported the caller decides. One that is denied is here
+// only if no last plan has it, see Remember: the caller takes the safe value with a warning, except where listed says otherwise.
 func known[T any](d *decider, name string, fact v1alpha1.Fact[T]) bool {
 	switch fact.State {
 	case v1alpha1.Known:
@@ -157,20 +178,13 @@ func known[T any](d *decider, name string, fact v1alpha1.Fact[T]) bool {
 	return false
 }
 
-// readable are the facts that every member of a project may read, with the access rule of each: docs/reference/access-rules.md.
-var readable = map[string]string{
-	"zones.compute": "GET /v2.1/os-availability-zone of service compute",
-	"zones.volume":  "GET /v3/*/os-availability-zone of service volumev3",
-	"volumeTypes":   "GET /v3/*/types of service volumev3",
-}
-
-// listed is whether a fact of readable is known. Every other state ends the run: a missing right is not a fact of the cloud.
+// listed is whether a fact is known that every member of a project may read. Every other state ends the run: a missing right is not a fact of the cloud.
 func listed[T any](d *decider, name string, fact v1alpha1.Fact[T]) bool {
 	if known(d, name, fact) {
 		return true
 	}
 	if fact.State == v1alpha1.Denied || fact.State == v1alpha1.Unsupported {
-		line := fmt.Sprintf("%s is %s (%s): the access rule is %s", name, fact.State, cmp.Or(fact.Reason, "no reason is recorded"), readable[name])
+		line := fmt.Sprintf("%s is %s (%s): the access rule is %s", name, fact.State, cmp.Or(fact.Reason, "no reason is recorded"), rights[name])
 		if !slices.Contains(d.rights, line) {
 			d.rights = append(d.rights, line)
 		}
@@ -185,7 +199,7 @@ func (d *decider) checkServices() {
 	}
 	for _, name := range []string{blockStorage, "compute"} {
 		if !d.inv.Services.Value[name].Present {
-			d.warn("the cloud's catalog has no %s service, and the driver cannot work without it", name)
+			d.fail("the cloud's catalog has no %s service, and the driver cannot work without it", name)
 		}
 	}
 }

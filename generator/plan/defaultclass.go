@@ -12,7 +12,12 @@ func (d *decider) defaultType(types []v1alpha1.VolumeType) Decision[string] {
 	requested := d.spec.StorageClasses.Default
 	if requested != v1alpha1.Auto && requested != v1alpha1.None {
 		t, found := findType(types, requested)
-		if !found && d.inv.VolumeTypes.State == v1alpha1.Known {
+		switch {
+		case found || d.inv.VolumeTypes.State != v1alpha1.Known:
+		case d.last != nil && d.last.Config.StorageClasses.Default == requested:
+			d.fail("spec.storageClasses.default: the cloud has no volume type of id or name %q any more, so no class is the default", requested)
+			return Decision[string]{Source: FromConfig, Reason: "the cloud has the volume type of spec.storageClasses.default no more"}
+		default:
 			d.problem("spec.storageClasses.default: the cloud has no volume type of id or name %q%s; or use auto or none", requested, didYouMean(requested, typeNames(types)))
 		}
 		return Decision[string]{Value: t.Name, Source: FromConfig, Reason: "spec.storageClasses.default is set"}
@@ -21,8 +26,12 @@ func (d *decider) defaultType(types []v1alpha1.VolumeType) Decision[string] {
 		return Decision[string]{Source: Default}
 	}
 	fact := d.inv.DefaultVolumeType
-	if !known(d, "defaultVolumeType", fact) {
-		return Decision[string]{Source: Inferred, Facts: []v1alpha1.NamedFact{stateOf(defaultFact, fact)}, Reason: "the cloud does not report its default volume type"}
+	if !known(d, defaultFact, fact) {
+		reason := "the cloud does not report its default volume type"
+		if fact.State == v1alpha1.Denied {
+			reason = "the cloud's default volume type is not known: " + missingRight(defaultFact, fact.Reason)
+		}
+		return Decision[string]{Source: Inferred, Facts: []v1alpha1.NamedFact{stateOf(defaultFact, fact)}, Reason: reason}
 	}
 	switch {
 	case fact.Value == "":
@@ -60,16 +69,31 @@ func (d *decider) defaultClass(classes []Decision[StorageClass], effective Decis
 		}
 		return Decision[string]{Source: effective.Source, Reason: effective.Reason, Facts: effective.Facts}
 	}
-	i := slices.IndexFunc(classes, func(c Decision[StorageClass]) bool { return c.Value.VolumeType.Name == effective.Value })
+	ofType := func(c Decision[StorageClass]) bool { return c.Value.VolumeType.Name == effective.Value }
+	i := slices.IndexFunc(classes, func(c Decision[StorageClass]) bool { return ofType(c) && c.Source == Inferred })
+	if i < 0 && requested != v1alpha1.Auto { // the type has no class of its own, but one that a person asked for
+		i = slices.IndexFunc(classes, ofType)
+	}
 	if i >= 0 {
 		return Decision[string]{Value: classes[i].Value.Name, Source: effective.Source, Reason: effective.Reason, Facts: effective.Facts}
 	}
 	reason := fmt.Sprintf("%s, but no class is made for volume type %q", effective.Reason, effective.Value)
 	switch {
+	case requested != v1alpha1.Auto && d.sameDefault():
+		d.fail("no class is the default: %s any more", reason)
 	case requested != v1alpha1.Auto:
 		d.problem("spec.storageClasses.default: no class is made for volume type %q; include it", effective.Value)
 	case len(d.unanswered) == 0:
 		d.warn("no class is the default: %s", reason)
 	}
 	return Decision[string]{Source: effective.Source, Reason: reason, Facts: effective.Facts}
+}
+
+// sameDefault is whether the configuration chose the default and the classes in the last plan as it does now.
+func (d *decider) sameDefault() bool {
+	if d.last == nil {
+		return false
+	}
+	was, is := d.last.Config.StorageClasses, d.spec.StorageClasses
+	return was.Default == is.Default && slices.Equal(was.Include, is.Include) && slices.Equal(was.Exclude, is.Exclude)
 }

@@ -49,10 +49,10 @@ func (d *decider) checkDriftCheckSize(r Result) {
 
 // DriftCheckFiles are the configuration and the decisions that the drift check reads, as YAML. From this configuration the cloud of the bundle
 // gives the same decisions, whatever metadata.name was. It has every default written out, which changes reasons and sources, so the decisions
-// have none. They do not say the format, because both formats stand for the same objects.
+// have none. Of the warnings they have those that say that something fails. They do not say the format, because both formats stand for the same objects.
 func (r Result) DriftCheckFiles() (config, decisions string, err error) {
 	p := r.Document(nil)
-	p.Format, p.Warnings, p.Given = "", nil, nil
+	p.Format, p.Warnings, p.Given = "", r.Failures, nil
 	for i := range p.Decisions {
 		p.Decisions[i].Reason, p.Decisions[i].Source = "", ""
 	}

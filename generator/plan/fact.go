@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
@@ -16,6 +17,7 @@ const (
 	none         = "none"
 	defaultFact  = "defaultVolumeType"
 	snapshotFact = "services.block-storage.snapshotInUse"
+	backupFact   = "backup"
 )
 
 // ZonesFact is the name of the fact that says in which zones a volume type exists. A decision names it only where the type is bound to zones.
@@ -40,10 +42,8 @@ func FactNow(inv v1alpha1.Inventory, name string) (string, bool) {
 		}
 		return value, inv.DefaultVolumeType.State == v1alpha1.Known
 	case snapshotFact:
-		if atLeast(inv.Services.Value[blockStorage].MaxMicroversion, snapshotInUse) {
-			return "true", inv.Services.State == v1alpha1.Known
-		}
-		return "false", inv.Services.State == v1alpha1.Known
+		versions := inv.VersionsOf(blockStorage)
+		return strconv.FormatBool(atLeast(versions.Value.MaxMicroversion, snapshotInUse)), versions.State == v1alpha1.Known
 	}
 	if volumeType, found := strings.CutSuffix(name, typeZones); found && strings.HasPrefix(name, typeFact) {
 		volumeType = strings.TrimPrefix(volumeType, typeFact)

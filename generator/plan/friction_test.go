@@ -172,7 +172,7 @@ func TestAnAttributesClassIsCheckedByTheDriversOwnParser(t *testing.T) {
 	const spec = "spec: {kubernetesVersion: '1.34', attributesClasses: {gold: %}}"
 	class := func(fields string) string { return strings.Replace(spec, "%", fields, 1) }
 	r := decide(t, cloudOf("fast"), class("{type: id-of-fast, policy: on-demand, metadata: {tier: gold}}"), v1alpha1.Vanilla)
-	want := map[string]string{"type": "fast", "policy": "on-demand", "metadata.tier": "gold"}
+	want := map[string]string{"type": "id-of-fast", "policy": "on-demand", "metadata.tier": "gold"}
 	if len(r.AttributesClasses) != 1 || !maps.Equal(want, r.AttributesClasses[0].Value.Parameters) {
 		t.Errorf("want %v, got %+v", want, r.AttributesClasses)
 	}

@@ -96,6 +96,7 @@ type Result struct {
 	NodePools           []Decision[NodePool]                `id:"nodePools."` // sorted by name
 
 	Warnings []string // follow from inventory and configuration alone; may be emitted
+	Failures []string // those of Warnings that say that something fails. No document marks them, except that of a drift check, which has no others
 	Notices  []string // momentary, for the terminal only: never emitted, or an outage would be drift
 }
 
@@ -205,6 +206,7 @@ func (c *FurtherSnapshotClass) rename(name string) { c.Name = name }
 // AttributesClass is a VolumeAttributesClass. Its JSON names fields as Kubernetes does.
 type AttributesClass struct {
 	Name       string            `json:"-"` // it is in the decision's id
+	VolumeType VolumeType        `json:"volumeType,omitzero"`
 	DriverName string            `json:"driverName"`
 	Parameters map[string]string `json:"parameters"`
 }

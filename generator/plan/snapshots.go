@@ -22,18 +22,23 @@ func (d *decider) snapshotClass(driver string) Decision[SnapshotClass] {
 	// With the driver name of OpenShift's operator comes its default class, and with two every request without a class fails.
 	name, _ := v1alpha1.SnapshotClassNames(driver)
 	decision.Value = SnapshotClass{Enabled: true, Name: name, Default: (!d.openShift() || d.sideBySide()) && d.defaultSnapshotClass() == ""}
-	if !known(d, "services", d.inv.Services) {
-		decision.Reason = "every Cinder makes snapshots; this one does not report its versions, so volumes in use are assumed to need force"
-		decision.Facts = []v1alpha1.NamedFact{stateOf("services", d.inv.Services)}
+	versions := d.inv.VersionsOf(blockStorage)
+	if !known(d, "services: versions of "+blockStorage, versions) {
+		decision.Reason = "every Cinder makes snapshots; the versions of this one are not known, so volumes in use are assumed to need force"
+		decision.Facts = []v1alpha1.NamedFact{stateOf(snapshotFact, versions)}
+		why := "the cloud does not report them"
+		if versions.State == v1alpha1.Denied {
+			why = missingRight(snapshotFact, versions.Reason)
+		}
 		if len(d.unanswered) == 0 {
-			d.warn("the cloud does not report the versions of Cinder (%s), so snapshots of volumes in use are assumed to need force", d.inv.Services.State)
+			d.warn("the versions of Cinder are not known, so snapshots of volumes in use are assumed to need force: %s", why)
 		}
 		return decision
 	}
-	if version := d.inv.Services.Value[blockStorage].MaxMicroversion; version != "" && microversion(version)[0] < 0 {
+	if version := versions.Value.MaxMicroversion; version != "" && microversion(version)[0] < 0 {
 		d.warn("Cinder reports the microversion %q, which is not a number: snapshots of volumes in use are assumed to need force", version)
 	}
-	decision.Value.InUse = atLeast(d.inv.Services.Value[blockStorage].MaxMicroversion, snapshotInUse)
+	decision.Value.InUse = atLeast(versions.Value.MaxMicroversion, snapshotInUse)
 	decision.Facts = []v1alpha1.NamedFact{{Name: snapshotFact, Value: strconv.FormatBool(decision.Value.InUse)}}
 	decision.Reason = "every Cinder makes snapshots; this one needs no force for volumes in use"
 	if !decision.Value.InUse {

@@ -10,10 +10,11 @@ import (
 	"unicode/utf8"
 
 	"github.com/cinder-csi/cinder-csi/driver/contract"
+	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 )
 
-// checkTexts refuses configured texts with a variable, control characters or a private key. Nothing fills in a variable later, and
-// not every reader of YAML takes control characters. It returns false if there is a key. Then no other message may follow,
+// checkTexts refuses configured texts with a variable, control characters or a secret. Nothing fills in a variable later, and
+// not every reader of YAML takes control characters. It returns false if there is a secret. Then no other message may follow,
 // because messages quote the text that is wrong.
 func (d *decider) checkTexts() bool {
 	text, err := json.Marshal(map[string]any{"metadata": d.dist.Metadata, "spec": d.given})
@@ -24,19 +25,28 @@ func (d *decider) checkTexts() bool {
 	if err != nil {
 		panic(err) // it was JSON a moment ago
 	}
-	var keys []string
+	var secrets []string
+	secret := func(path, why string) {
+		line := path + ": " + why + ", and the generator writes no secret; put it into clouds.yaml, or into a Secret of your own"
+		if !slices.Contains(secrets, line) {
+			secrets = append(secrets, line)
+		}
+	}
 	texts("", config, func(path, s string) {
-		if strings.Contains(s, "PRIVATE KEY") {
-			keys = append(keys, path+": holds a PRIVATE KEY, and the generator writes no secret")
+		if why := v1alpha1.HoldsSecret(s); why != "" {
+			secret(path, why)
+		}
+		if v1alpha1.NamesSecret(path, s) {
+			secret(path+"."+s, "may hold a secret by its name")
 		}
 		if problem := unwritable(s); problem != "" && (path != caBundle || problem != controlCharacter) && (problem != unfilled || !isGlob(path) && !isTemplate(path)) {
 			d.problem("%s: %s", path, problem)
 		}
 	})
-	if len(keys) > 0 {
-		d.problems = keys
+	if len(secrets) > 0 {
+		d.problems = secrets
 	}
-	return len(keys) == 0
+	return len(secrets) == 0
 }
 
 const (
@@ -60,8 +70,8 @@ func isTemplate(path string) bool {
 // secret. Verification takes ${ for a variable that nobody filled in.
 func unwritable(s string) string {
 	switch {
-	case strings.Contains(s, "PRIVATE KEY"):
-		return "holds a PRIVATE KEY"
+	case v1alpha1.HoldsSecret(s) != "":
+		return v1alpha1.HoldsSecret(s)
 	case strings.Contains(s, "${"):
 		return unfilled
 	case strings.ContainsFunc(s, unicode.IsControl), !utf8.ValidString(s), strings.ContainsAny(s, "\ufeff\ufffe\uffff"):

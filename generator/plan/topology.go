@@ -38,8 +38,11 @@ func (d *decider) topology() (Decision[bool], Decision[map[string]string]) {
 	if mode == v1alpha1.Enabled {
 		d.checkLabels("compute", compute)
 		d.checkLabels("volume", volume)
+		if len(compute) == 0 {
+			d.fail("topology is enabled by spec.topology.mode, but the cloud lists no compute zone, so no server can run there: ask the operator of the cloud")
+		}
 		if len(missing) > 0 {
-			d.warn("topology is enabled by spec.topology.mode, but no volume zone is called as %s; volumes for nodes there cannot be made: set spec.topology.zoneMap", quoted(missing))
+			d.fail("topology is enabled by spec.topology.mode, but no volume zone is called as %s; volumes for nodes there cannot be made: set spec.topology.zoneMap", quoted(missing))
 		}
 		return decision, d.zoneMap(decision)
 	}
@@ -92,7 +95,7 @@ func (d *decider) checkLabels(which string, zones []string) {
 	for _, zone := range zones {
 		label := contract.ZoneLabel(zone)
 		if other, twice := first[label]; twice {
-			d.warn("%s zones %q and %q have the same label, %q: volumes for one may be made in the other; see docs/explanation/topology.md", which, other, zone, label)
+			d.fail("%s zones %q and %q have the same label, %q: volumes for one may be made in the other; see docs/explanation/topology.md", which, other, zone, label)
 			continue
 		}
 		first[label] = zone

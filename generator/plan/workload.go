@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"cmp"
+	"fmt"
 	"maps"
 	"math"
 	"net/netip"
@@ -203,10 +205,7 @@ func (d *decider) networkPolicy() Decision[NetworkPolicy] {
 		return decision
 	}
 	decision.Value.Enabled, decision.Reason = true, "spec.networkPolicy.enabled is true; ports are those of Keystone and of the catalog"
-	if !known(d, "services", d.inv.Services) {
-		if len(d.unanswered) == 0 {
-			d.problem("spec.networkPolicy.enabled: the cloud does not list its endpoints, so generate cannot make a policy")
-		}
+	if !d.catalog() {
 		return decision
 	}
 	to := d.openStack()
@@ -236,11 +235,22 @@ func (d *decider) networkPolicy() Decision[NetworkPolicy] {
 	decision.Value.Ports = sortedSet(to.ports)
 	for _, port := range decision.Value.Ports {
 		if port < 1 || port > math.MaxUint16 {
-			d.problem("spec.networkPolicy.enabled: an endpoint of the cloud's catalog, or its auth URL, has port %d, which no policy can name", port)
+			d.unanswered = append(d.unanswered, fmt.Sprintf("services: an endpoint of the cloud's catalog, or its auth URL, has port %d, which no policy can name", port))
 		}
 	}
 	decision.Value.CIDRs = sortedSet(cidrs)
 	return decision
+}
+
+// catalog is whether the inventory has the catalog. It comes with the login; only an inventory of an earlier generator may lack it.
+func (d *decider) catalog() bool {
+	for _, s := range d.inv.Services.Value {
+		if s.Present {
+			return true
+		}
+	}
+	d.unanswered = append(d.unanswered, "services: "+cmp.Or(d.inv.Services.Reason, "the catalog is empty")+"; inspect the cloud again")
+	return false
 }
 
 // checkReaders refuses a policy that shuts Prometheus out: each target would be down, and the alert that the controller is absent would fire

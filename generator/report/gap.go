@@ -1,6 +1,11 @@
 package report
 
-import "github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+import (
+	"maps"
+	"slices"
+
+	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+)
 
 // factGap is a fact that is not known.
 type factGap struct {
@@ -17,6 +22,10 @@ func factGaps(inv v1alpha1.Inventory) []factGap {
 		}
 	}
 	add("services", inv.Services.State, inv.Services.Reason)
+	for _, name := range slices.Sorted(maps.Keys(inv.Services.Value)) {
+		versions := inv.VersionsOf(name)
+		add("versions of "+name, versions.State, versions.Reason)
+	}
 	add("compute zones", inv.Zones.Compute.State, inv.Zones.Compute.Reason)
 	add("volume zones", inv.Zones.Volume.State, inv.Zones.Volume.Reason)
 	add("volume types", inv.VolumeTypes.State, inv.VolumeTypes.Reason)

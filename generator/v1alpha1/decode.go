@@ -64,15 +64,19 @@ func DecodePlan(file string, data []byte) (Plan, error) {
 // check refuses states that are none, which would read as "failed" and be blamed on the cloud, and a secret, which would be copied.
 func (i Inventory) check(file string) error {
 	d := &decoder{file: file}
-	for name, state := range map[string]State{
-		"services": i.Services.State, "zones.compute": i.Zones.Compute.State, "zones.volume": i.Zones.Volume.State,
-		"volumeTypes": i.VolumeTypes.State, "defaultVolumeType": i.DefaultVolumeType.State, "limits": i.Limits.State,
-		"quota": i.Quota.State, "groupTypes": i.GroupTypes.State, "backup": cmp.Or(i.Backup.State, Unsupported), // may be absent
-	} {
+	states := map[string]State{
+		"services.state": i.Services.State, "zones.compute.state": i.Zones.Compute.State, "zones.volume.state": i.Zones.Volume.State,
+		"volumeTypes.state": i.VolumeTypes.State, "defaultVolumeType.state": i.DefaultVolumeType.State, "limits.state": i.Limits.State,
+		"quota.state": i.Quota.State, "groupTypes.state": i.GroupTypes.State, "backup.state": cmp.Or(i.Backup.State, Unsupported), // may be absent
+	}
+	for name, s := range i.Services.Value {
+		states["services.value."+name+".versions"] = cmp.Or(s.Versions, Known)
+	}
+	for name, state := range states {
 		switch state {
 		case Known, Denied, Unsupported, Failed:
 		default:
-			d.problem(0, "%s.state: %q is none of known, denied, unsupported, failed", name, string(state))
+			d.problem(0, "%s: %q is none of known, denied, unsupported, failed", name, string(state))
 		}
 	}
 	if u, err := url.Parse(i.Cloud.AuthURL); err != nil || u.User != nil { // neither message may repeat the value

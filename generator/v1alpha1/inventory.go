@@ -31,6 +31,19 @@ type Fact[T any] struct {
 	Value  T      `json:"value,omitzero"`
 }
 
+// VersionsOf is what is known of the microversions of a service. In an inventory of an earlier generator, the versions of all services are
+// one fact.
+func (i Inventory) VersionsOf(service string) Fact[Service] {
+	s := i.Services.Value[service]
+	switch {
+	case s.Versions != "":
+		return Fact[Service]{State: s.Versions, Reason: s.Reason}
+	case i.Services.State != Known && s.MaxMicroversion == "":
+		return Fact[Service]{State: i.Services.State, Reason: i.Services.Reason}
+	}
+	return Fact[Service]{State: Known, Value: s}
+}
+
 // Inventory is what one cloud offers one project in one region. It holds no secret. Its facts change only if the operator of the
 // cloud changes something, except usage in Quota and Available of zones, which no decision reads.
 type Inventory struct {
@@ -63,6 +76,9 @@ type Service struct {
 	Present         bool   `json:"present"`
 	MinMicroversion string `json:"minMicroversion,omitempty"`
 	MaxMicroversion string `json:"maxMicroversion,omitempty"`
+	// Versions is the state of the microversions unless they are known; Reason belongs to it.
+	Versions State  `json:"versions,omitempty"`
+	Reason   string `json:"reason,omitempty"`
 	// Endpoint is the URL of the interface in use without its project id; Port is its TCP port, for network policies.
 	Endpoint string `json:"endpoint,omitempty"`
 	Port     int    `json:"port,omitempty"`

@@ -13,6 +13,7 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/driver/config"
 	"github.com/cinder-csi/cinder-csi/driver/contract"
+	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/internal/cloudconf"
 )
 
@@ -254,8 +255,8 @@ func (c *checker) strings(at string, value any) {
 		if strings.Contains(v, "${") && !c.fills(at) {
 			c.find("%s: holds a ${…} that nothing fills in", at)
 		}
-		if strings.Contains(v, "PRIVATE KEY") {
-			c.find("%s: holds a private key", at)
+		if why := v1alpha1.HoldsSecret(v); why != "" {
+			c.find("%s: %s", at, why)
 		}
 	}
 }

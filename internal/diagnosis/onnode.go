@@ -203,6 +203,15 @@ func (j *nodeJudge) startupTaint(driver string) *TaintedAt {
 }
 
 func (j *nodeJudge) judgeDriver(d DriverOnNode) {
+	if slices.Contains(j.Undeclared, d.Name) {
+		text := ""
+		for _, name := range j.Declared {
+			if strings.HasSuffix(name, d.Name) || strings.HasPrefix(name, d.Name) {
+				text = fmt.Sprintf(" (there is %s: a namePrefix or nameSuffix above the bundle changed the name)", name)
+			}
+		}
+		j.find("the cluster has no CSIDriver %s%s, so Kubernetes does not apply fsGroup and SELinux labels as the bundle says: apply the bundle with its own names", d.Name, text)
+	}
 	switch {
 	case j.CSINode == nil && !j.NoCSINode: // unread
 	case !d.Registered:

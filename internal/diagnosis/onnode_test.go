@@ -104,6 +104,26 @@ func TestANodeHasItsLimitItsVolumesAndWhatWaitsThere(t *testing.T) {
 	}
 }
 
+// The CSIDriver of another installation has no label of ours, so the cluster is asked for it by its name.
+func TestANodeAsksForTheCSIDriverOfEachDriverThatItRegistered(t *testing.T) {
+	const labelled = "GET /apis/storage.k8s.io/v1/csidrivers?labelSelector=app.kubernetes.io%2Fname%3Dcinder-csi&limit=500"
+	const byName = "GET /apis/storage.k8s.io/v1/csidrivers/" + upstreamDriver
+	for name, c := range map[string]struct {
+		answer diagnosistest.Answer
+		want   int
+	}{
+		"that of another installation": {ok(`{}`), 0},
+		"none":                         {diagnosistest.Answer{Status: http.StatusNotFound, Body: []byte(`{}`)}, 1},
+		"nobody may read it":           {diagnosistest.Answer{Status: http.StatusForbidden, Body: []byte(`{}`)}, 0},
+	} {
+		world := nodeWorld()
+		world[labelled], world[byName] = ok(`{"items": []}`), c.answer
+		if f := factsOfNode(t, world); len(f.Undeclared) != c.want {
+			t.Errorf("%s: want %d, got %q", name, c.want, f.Undeclared)
+		}
+	}
+}
+
 func TestANodeNamesWhatIsWrongWithIt(t *testing.T) {
 	old := metav1.NewTime(time.Date(2026, 1, 2, 2, 4, 5, 0, time.UTC))
 	condition := func(f *diagnosis.NodeFacts, status corev1.ConditionStatus) {
@@ -125,6 +145,9 @@ func TestANodeNamesWhatIsWrongWithIt(t *testing.T) {
 			*f.CSINode.Spec.Drivers[0].Allocatable.Count = 1
 		}},
 		{"not registered", "is not registered: CSINode n1 does not list it", func(f *diagnosis.NodeFacts) { f.CSINode.Spec.Drivers = nil }},
+		{"a CSIDriver of another name", "there is prod-cinder.csi.openstack.org: a namePrefix or nameSuffix above the bundle", func(f *diagnosis.NodeFacts) {
+			f.Undeclared, f.Declared = []string{upstreamDriver}, []string{"prod-" + upstreamDriver}
+		}},
 		{"no CSINode", "is not registered", func(f *diagnosis.NodeFacts) { f.CSINode, f.NoCSINode = nil, true }},
 		{"CSINode unread", "", func(f *diagnosis.NodeFacts) { f.CSINode = nil }},
 		{"no pod of the driver", "no pod of driver cinder.csi.openstack.org runs on the node", func(f *diagnosis.NodeFacts) { f.Plugins = nil }},

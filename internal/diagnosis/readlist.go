@@ -24,6 +24,7 @@ type ListFacts struct {
 	Now         time.Time
 	Gaps        []Gap
 	Drivers     []string
+	Declared    []string // the CSIDrivers that have the label of this driver
 	Volumes     []corev1.PersistentVolume
 	Claims      map[string]corev1.PersistentVolumeClaim // by NAMESPACE/NAME; nil: they could not be read
 	Pods        []corev1.Pod
@@ -63,6 +64,7 @@ func ReadList(ctx context.Context, from Sources) (ListFacts, error) {
 	f.Drivers = []string{cluster.UpstreamName}
 	drivers := cluster.Selector{Labels: "app.kubernetes.io/name=cinder-csi"}
 	for _, d := range selected[storagev1.CSIDriver](ctx, r, "the CSIDrivers", "/apis/storage.k8s.io/v1/csidrivers", drivers) {
+		f.Declared = append(f.Declared, d.Name)
 		if d.Name != cluster.UpstreamName { // a bundle on vanilla Kubernetes has that name
 			f.Drivers = append(f.Drivers, d.Name)
 		}

@@ -22,6 +22,7 @@ type NodeFacts struct {
 	CSINode *storagev1.CSINode // nil: it does not exist, or it was not read
 	// NoNode and NoCSINode say that the cluster has no such object. Both are false for one that could not be read.
 	NoNode, NoCSINode bool
+	Undeclared        []string                // drivers that the node registered, and of which the cluster has no CSIDriver
 	Plugins           []corev1.Pod            // of the driver on the node
 	CloudServers      map[string]*CloudServer // by ID: those that the node registered
 	Unhealthy         map[string]string       // by volume in lower case: the reason, as the driver of the node reports it
@@ -54,11 +55,28 @@ func ReadNode(ctx context.Context, from Sources, name string) (NodeFacts, error)
 	if f.NoNode && f.NoCSINode && len(f.attachmentsHere()) == 0 {
 		return f, fmt.Errorf("node %s: %w: the cluster has no such node, and no VolumeAttachment for it; list the nodes with: kubectl get nodes", name, cluster.ErrNotFound)
 	}
+	f.readDeclared(ctx, r)
 	f.readPlugins(ctx, r)
 	f.readServers(ctx, r)
 	f.readWaiting(ctx, r)
 	f.Gaps = r.facts.Gaps
 	return f, nil
+}
+
+// readDeclared asks for the CSIDriver of each driver that the node registered. That of another installation has no label of ours.
+func (f *NodeFacts) readDeclared(ctx context.Context, r *reader) {
+	if f.CSINode == nil {
+		return
+	}
+	for _, d := range f.CSINode.Spec.Drivers {
+		if !slices.Contains(f.Drivers, d.Name) || slices.Contains(f.Declared, d.Name) {
+			continue
+		}
+		var existing struct{}
+		if _, missing := r.missing(ctx, "CSIDriver "+d.Name, "/apis/storage.k8s.io/v1/csidrivers/"+url.PathEscape(d.Name), &existing); missing {
+			f.Undeclared = append(f.Undeclared, d.Name)
+		}
+	}
 }
 
 // readPlugins reads the pods of the driver on the node, and what they found wrong with volumes.

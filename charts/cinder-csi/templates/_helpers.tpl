@@ -310,7 +310,44 @@ seLinuxOptions:
 {{- /* (memory, over): the container's requests under what the values say. */ -}}
 {{- define "cinder-csi.resources" -}}
 {{- $r := dict "requests" (dict "cpu" "10m" "memory" .memory) -}}
-{{- toYaml (mergeOverwrite $r (.over | default dict)) -}}
+{{- $r = mergeOverwrite $r (.over | default dict) -}}
+{{- range $what, $limit := $r.limits -}}
+{{- $request := get $r.requests $what -}}
+{{- if and $request (lt (include "cinder-csi.amount" $limit | float64) (include "cinder-csi.amount" $request | float64)) }}{{ fail (printf "resources: the limit of %s, %s, is below the request, %s; raise the limit, or set the request too" $what $limit $request) }}{{ end -}}
+{{- end -}}
+{{- toYaml $r -}}
+{{- end -}}
+
+{{- /* A quantity of Kubernetes as a number. */ -}}
+{{- define "cinder-csi.amount" -}}
+{{- $units := dict "n" 1e-9 "u" 1e-6 "m" 1e-3 "k" 1e3 "M" 1e6 "G" 1e9 "T" 1e12 "P" 1e15 "E" 1e18 "Ki" 1024 "Mi" 1048576 "Gi" 1073741824 "Ti" 1099511627776 "Pi" 1125899906842624 "Ei" 1152921504606846976 -}}
+{{- $unit := regexFind "[KMGTPE]i$|[numkMGTPE]$" (toString .) -}}
+{{- mulf (trimSuffix $unit (toString .) | float64) (get $units $unit | default 1 | float64) -}}
+{{- end -}}
+
+{{- /* (what, classes): no two objects of one kind may have one name: the second would replace the first. */ -}}
+{{- define "cinder-csi.ownNames" -}}
+{{- $what := .what -}}
+{{- $names := list -}}
+{{- range .classes -}}
+{{- if has .name $names }}{{ fail (printf "two %s have the name %s" $what .name) }}{{ end -}}
+{{- $names = append $names .name -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* (root, class): a Secret that a class names is read by a sidecar, which needs a rule for it. Kubelet reads those of a node by itself. */ -}}
+{{- define "cinder-csi.classSecrets" -}}
+{{- $rules := .root.Values.rbac.extraRules | default dict -}}
+{{- $class := .class -}}
+{{- $sidecars := dict "provisioner" "provisioner" "controller-publish" "attacher" "controller-expand" "resizer" "snapshotter" "snapshotter" "snapshotter-list" "snapshotter" "snapshotter-get" "snapshotter" -}}
+{{- range $operation, $sidecar := $sidecars -}}
+{{- $key := printf "csi.storage.k8s.io/%s-secret-name" $operation -}}
+{{- if hasKey ($class.parameters | default dict) $key -}}
+{{- $may := false -}}
+{{- range get $rules $sidecar | default list }}{{ if or (has "secrets" .resources) (has "*" .resources) }}{{ $may = true }}{{ end }}{{ end -}}
+{{- if not $may }}{{ fail (printf "class %s, parameter %s: the %s may not read Secrets, so each object of the class would fail; give it the right in rbac.extraRules.%s, or remove the parameter" $class.name $key $sidecar $sidecar) }}{{ end -}}
+{{- end -}}
+{{- end -}}
 {{- end -}}
 
 {{- /* (proxy, extra): an additional variable replaces the proxy variable of the same name: a name may stand only once. */ -}}

@@ -1,0 +1,75 @@
+package plan
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+)
+
+// What a configuration could say of the cloud of the last plan, and cannot say of that of today, is an event of the cloud. Without a last plan it is a mistake.
+func TestAnEventOfTheCloudIsNoMistakeOfTheConfiguration(t *testing.T) {
+	const zoned = "spec: {topology: {mode: enabled}, storageClasses: {default: fast}}"
+	typed := func(pairs ...string) v1alpha1.Inventory { // ID, name
+		inv := cloudOf()
+		for i := 0; i < len(pairs); i += 2 {
+			inv.VolumeTypes.Value = append(inv.VolumeTypes.Value, v1alpha1.VolumeType{ID: pairs[i], Name: pairs[i+1], Public: true})
+		}
+		return inv
+	}
+	elsewhere := cloudOf("fast")
+	elsewhere.VolumeTypes.Value[0].Zones = []string{"nowhere"}
+	for name, c := range map[string]struct {
+		spec          string
+		before, after v1alpha1.Inventory
+		says          string
+		classes       string
+	}{
+		"the default type is renamed":           {"spec: {storageClasses: {default: fast}}", typed("1", "fast"), typed("1", "quick"), `no volume type of id or name "fast" any more`, "quick"},
+		"the default type, by ID, is recreated": {"spec: {storageClasses: {default: '1'}}", typed("1", "fast"), typed("2", "fast"), `no volume type of id or name "1" any more`, "fast"},
+		"the default type is removed":           {"spec: {storageClasses: {default: fast}}", typed("1", "fast", "2", "slow"), typed("2", "slow"), `no volume type of id or name "fast" any more`, "slow"},
+		"the default type leaves every node":    {zoned, cloudOf("fast", "slow"), func() v1alpha1.Inventory { inv := cloudOf("fast", "slow"); inv.VolumeTypes.Value[0].Zones = []string{"nowhere"}; return inv }(), "no class is the default", "slow"},
+		"a new type has the name of an extra class": {
+			"spec: {storageClasses: {default: none, extra: [{name: gold, type: fast}]}}", typed("1", "fast"), typed("1", "fast", "2", "gold"), `another class has the name "gold"`, "fast gold",
+		},
+		"a new type has the name that an override gives": {
+			"spec: {storageClasses: {default: none, overrides: {fast: {name: gold}}}}", typed("1", "fast"), typed("1", "fast", "2", "gold"), `volume type "gold" (ID 2) has no class`, "gold",
+		},
+		"a type gets the name of another override": {
+			"spec: {storageClasses: {default: none, overrides: {'1': {reclaimPolicy: Retain}, slow: {fsType: xfs}}}}", typed("1", "fast", "2", "slow"), typed("1", "slow", "2", "old"), "overrides.slow changes nothing", "old slow",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := configured(t, c.spec)
+			first, err := Decide(c.before, d, v1alpha1.Vanilla, v1alpha1.Helm, "test")
+			if err != nil {
+				t.Fatal(err)
+			}
+			last := first.Document(nil)
+			r, err := Again(&last, c.after, d, v1alpha1.Vanilla, v1alpha1.Helm, "test")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.ContainsFunc(r.Failures, func(w string) bool { return strings.Contains(w, c.says) }) {
+				t.Errorf("want a warning that says %q, got %q", c.says, r.Failures)
+			}
+			if got := strings.Join(classNames(r), " "); got != c.classes {
+				t.Errorf("want the classes %s, got %s", c.classes, got)
+			}
+			last = r.Document(nil)
+			again, err := Again(&last, c.after, d, v1alpha1.Vanilla, v1alpha1.Helm, "test")
+			if err != nil || !slices.Equal(again.Warnings, r.Warnings) {
+				t.Errorf("the next run: %v, warnings %q, and before %q", err, again.Warnings, r.Warnings)
+			}
+			if _, err := Decide(c.after, d, v1alpha1.Vanilla, v1alpha1.Helm, "test"); err == nil {
+				t.Error("without a last plan it is a mistake, and was accepted")
+			}
+			other := first.Document(nil)
+			other.Cloud.ProjectID = "another"
+			if _, err := Again(&other, c.after, d, v1alpha1.Vanilla, v1alpha1.Helm, "test"); err == nil {
+				t.Error("the plan of another cloud excuses nothing")
+			}
+		})
+	}
+}
