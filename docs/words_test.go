@@ -50,7 +50,7 @@ var overLimit = []string{
 	"../README.md",
 	"../docs/explanation/security.md", "../docs/explanation/upstream-issues.md", "../docs/explanation/what-ceph-changes.md",
 	"../docs/how-to/hypershift.md", "../docs/how-to/monitor.md", "../docs/how-to/openshift.md",
-	"../docs/how-to/replace-upstream.md", "../docs/how-to/volume-types.md",
+
 	"../docs/reference/openshift-parity.md",
 }
 
