@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/cinder-csi/cinder-csi/driver/config"
@@ -24,6 +25,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/generator/doctor"
 	"github.com/cinder-csi/cinder-csi/generator/migrate"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+	"github.com/cinder-csi/cinder-csi/internal/diagnosis/command"
 	"github.com/cinder-csi/cinder-csi/test/kit/page"
 )
 
@@ -78,8 +80,8 @@ func optionsTable() string {
 	return b.String()
 }
 
-// generatorFlags lists each flag once, with the commands that take it.
-func generatorFlags() string {
+// flagsOf lists each flag once, with the commands that take it.
+func flagsOf(root *cobra.Command) string {
 	type row struct{ flag, fallback, meaning string }
 	var rows []row
 	takers := map[row][]string{}
@@ -98,7 +100,6 @@ func generatorFlags() string {
 			takers[r] = append(takers[r], taker)
 		}
 	}
-	root := cli.Commands()
 	root.PersistentFlags().VisitAll(add("every command"))
 	for _, c := range root.Commands() {
 		c.LocalNonPersistentFlags().VisitAll(add("`" + c.Name() + "`"))
@@ -219,10 +220,11 @@ func TestReferencesListWhatTheCodeHas(t *testing.T) {
 			"class": describedTable("key", contract.StorageClassParameters), "attributes-class": describedTable("key", contract.AttributesClassParameters),
 			"snapshot-class": describedTable("key", contract.SnapshotClassParameters), "metadata": describedTable("key", contract.VolumeMetadata),
 		},
-		"reference/generator.md":       {"flags": generatorFlags(), "checks": doctorChecks(), "exits": exitCodes(cli.Exits)},
+		"reference/generator.md":       {"flags": flagsOf(cli.Commands()), "checks": doctorChecks(), "exits": exitCodes(cli.Exits)},
 		"reference/keys.md":            {"keys": distributionKeys()},
 		"../generator/migrate/KEYS.md": {"import": importRows()},
 		"how-to/troubleshoot.md":       troubleshootParts(t),
+		"reference/kubectl-cinder.md":  {"commands": pluginCommands(), "flags": flagsOf(command.Commands()), "causes": causesTable()},
 		"reference/access-rules.md":    {"access-rules": rulesBlock(openstack.AccessRules())},
 	} {
 		page.Hold(t, path, parts, *update, "go test ./docs -update")

@@ -9,16 +9,17 @@ import (
 	"testing"
 
 	"github.com/cinder-csi/cinder-csi/internal/diagnosis"
+	"github.com/cinder-csi/cinder-csi/internal/diagnosis/command"
 )
 
-// troubleshootParts are what the command prints in the recorded scenarios, and the table of causes.
+// troubleshootParts are what the command prints in the recorded scenarios, which the page shows.
 func troubleshootParts(t *testing.T) map[string]string {
 	t.Helper()
 	page, err := os.ReadFile("how-to/troubleshoot.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	parts := map[string]string{"causes": causesTable()}
+	parts := map[string]string{}
 	for _, place := range regexp.MustCompile(`<!-- (printed ([a-z-]+)) -->`).FindAllStringSubmatch(string(page), -1) {
 		text, err := os.ReadFile(filepath.Join("../internal/diagnosis/testdata", place[2]+".txt"))
 		if err != nil {
@@ -27,6 +28,20 @@ func troubleshootParts(t *testing.T) map[string]string {
 		parts[place[1]] = "```text\n" + string(text) + "```\n"
 	}
 	return parts
+}
+
+// pluginCommands has what each command says about itself.
+func pluginCommands() string {
+	var b strings.Builder
+	for _, c := range command.Commands().Commands() {
+		if c.Long != "" && c.Name() != "completion" && c.Name() != "help" {
+			fmt.Fprintf(&b, "### kubectl cinder %s\n\n%s\n\n", c.Name(), c.Long)
+			if c.Example != "" {
+				fmt.Fprintf(&b, "```text\n%s\n```\n\n", c.Example)
+			}
+		}
+	}
+	return b.String()
 }
 
 func causesTable() string {

@@ -90,7 +90,7 @@ func (s *story) create() {
 	if s.static() {
 		s.hang("bind.waiting", Step{
 			Name: stepBind, State: Waiting, What: "PersistentVolume " + s.Claim.Spec.VolumeName + " of the claim does not exist", Since: since(s.Claim.CreationTimestamp.Time),
-			Why: "the claim names it in spec.volumeName", Do: []string{"create the PersistentVolume: " + page("backup-and-restore.md#import-an-existing-volume"), run("kubectl", "get", "persistentvolumes")},
+			Why: "the claim names it in spec.volumeName", Do: []string{"create the PersistentVolume: " + page("import-a-volume.md#import-an-existing-volume"), run("kubectl", "get", "persistentvolumes")},
 		})
 		return
 	}

@@ -136,7 +136,7 @@ func (s *story) claim() {
 	case c.Status.Phase == corev1.ClaimLost:
 		s.hang("claim.lost", Step{
 			Name: stepClaim, What: "the claim is Lost", Since: since(c.CreationTimestamp.Time), Why: "PersistentVolume " + c.Spec.VolumeName + " is gone",
-			Do: []string{"if the Cinder volume still exists, create its PersistentVolume again: " + page("backup-and-restore.md#import-an-existing-volume"), run("openstack", "volume", "list", "--name", volumeName(*c))},
+			Do: []string{"if the Cinder volume still exists, create its PersistentVolume again: " + page("import-a-volume.md#import-an-existing-volume"), run("openstack", "volume", "list", "--name", volumeName(*c))},
 		})
 	case c.DeletionTimestamp != nil:
 		s.done(stepClaim, "the claim is being deleted")

@@ -55,7 +55,7 @@ const None = "none"
 // Cause is one reason why a volume hangs.
 type Cause struct{ ID, Means string }
 
-// Causes lists every cause, in the order of the steps. docs/how-to/troubleshoot.md has a row for each.
+// Causes lists every cause, in the order of the steps. docs/reference/kubectl-cinder.md has a row for each.
 var Causes = []Cause{
 	{None, "nothing hangs"},
 	{"claim.missing", "there is no claim of this name"},

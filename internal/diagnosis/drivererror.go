@@ -70,7 +70,7 @@ var (
 		"the driver does not trust the certificate of the cloud. Put the CA of the cloud into its place; no pod restarts: " + page("rotate-credentials.md") + "#the-ca-changed", cloudDoctor,
 	}
 	otherClusterAdvice = []string{
-		"if the other cluster still exists, leave the volume to it. If it is lost, change the mark; this prints the commands: " + page("backup-and-restore.md") + "#with-another-cluster-id",
+		"if the other cluster still exists, leave the volume to it. If it is lost, change the mark; this prints the commands: " + page("recover-a-cluster.md") + "#with-another-cluster-id",
 		run("kubectl", "cinder", "recover", "--cluster-id", "OLD", "--new-cluster-id", "NEW", "--output", "commands", "--os-cloud", "CLOUD"),
 	}
 	quotaAdvice = []string{"delete volumes that nobody needs, or have the operator of the cloud raise the quota; the driver then succeeds by itself", run("openstack", "quota", "show", "--volume", "--usage")}

@@ -253,7 +253,7 @@ func PrintMissing(out io.Writer, m MissingObjects, columns int) error {
 	}
 	p.text("", fmt.Sprintf("%d of %d objects name something that Cinder does not have", len(m.Missing), m.Checked))
 	if len(m.Missing) > 0 {
-		p.text("", "What to do: "+page("backup-and-restore.md#after-a-restore-of-etcd"))
+		p.text("", "What to do: "+page("recover-a-cluster.md#after-a-restore-of-etcd"))
 	}
 	return p.err
 }

@@ -21,8 +21,8 @@ func newNode(w World, timeout *time.Duration) *cobra.Command {
 attached or mounted there, with its claim, pods and status in Cinder. For each volume that waits on the node it says at which step and why, as
 kubectl cinder volume does.
 
-It changes nothing. It works without credentials of the cloud (--os-cloud or OS_*) and without the right to forward a port to the
-driver: then it lists what it could not see. With a hosted control plane the controller runs in another cluster: name that with
+It changes nothing. It needs no credentials of the cloud (--os-cloud or OS_*) and no right to forward a port to the driver. Without
+them it lists what it could not see. With a hosted control plane the controller runs in another cluster: name that with
 --controller-kubeconfig, and the namespace there with --driver-namespace. Exit code 0: nothing waits and there is no finding. 1: something waits,
 there is a finding, or Cinder was not read. 64: wrong usage.`,
 		Example:           "  kubectl cinder node worker-1 --os-cloud mycloud\n  kubectl cinder node worker-1 -o json",

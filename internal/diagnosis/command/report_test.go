@@ -103,9 +103,9 @@ func unpacked(t *testing.T, archive string) string {
 	return string(text)
 }
 
-// The page about troubleshooting has the ClusterRole of people who may look. A verb of Kubernetes that is missing there shows as "not seen".
+// The reference of kubectl cinder has the ClusterRole of people who may look. A verb of Kubernetes that is missing there shows as "not seen".
 func TestTheRoleOfThePageCoversWhatTheCommandsRead(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/how-to/troubleshoot.md")
+	page, err := os.ReadFile("../../../docs/reference/kubectl-cinder.md")
 	if err != nil {
 		t.Fatal(err)
 	}

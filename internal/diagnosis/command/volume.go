@@ -67,14 +67,14 @@ func New(w World, timeout *time.Duration) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "volume NAMESPACE/CLAIM|TYPE/NAME|ID",
 		Short: "Say where the volume of a claim hangs, and what to do",
-		Long: `Follows one claim from its StorageClass to the disk in the pod: claim, class, PersistentVolume, VolumeAttachment, pods, nodes, the
-driver, its operations in progress, the volume in Cinder and the server in Nova. Says which step waits, since when, why, and what to do.
+		Long: `Follows one claim from its StorageClass to the disk in the pod. It reads claim, class, PersistentVolume, VolumeAttachment, pods, nodes, the
+driver and its operations in progress. It asks Cinder about the volume, and Nova about the server. Says which step waits, since when, why, and what to do.
 
 A volume can also be named by an object: pod/NAME, pv/NAME, volumeattachment/NAME, volumesnapshot/NAME, or the ID of the volume in Cinder. A
 pod may have several volumes; each has its report.
 
-It changes nothing. It works without credentials of the cloud (--os-cloud or OS_*) and without the right to forward a port to the
-driver: then it lists what it could not see. With a hosted control plane the controller runs in another cluster: name that with
+It changes nothing. It needs no credentials of the cloud (--os-cloud or OS_*) and no right to forward a port to the driver. Without
+them it lists what it could not see. With a hosted control plane the controller runs in another cluster: name that with
 --controller-kubeconfig, and the namespace there with --driver-namespace. Exit code 0: nothing hangs. 1: a step waits or has failed. 64: wrong usage.`,
 		Example: `  kubectl cinder volume data-db-0 -n shop --os-cloud mycloud
   kubectl cinder volume pod/db-0 -n shop

@@ -38,13 +38,14 @@ func TestTheCommandsOfThePagesRun(t *testing.T) {
 	})
 	t.Run("copy data", func(t *testing.T) { s.create(t, "how-to/copy-data.md") })
 	t.Run("backup and restore", func(t *testing.T) {
-		documents := s.documents(t, "how-to/backup-and-restore.md")
+		documents := slices.Concat(s.documents(t, "how-to/backup-and-restore.md"), s.documents(t, "how-to/import-a-volume.md"))
 		s.Write(t, "snapshot.yaml", documents[0])
 		for _, document := range documents {
 			s.Write(t, "object.yaml", document)
 			s.run(t, "kubectl", "apply", "-f", "object.yaml")
 		}
 		s.page(t, "how-to/backup-and-restore.md")
+		s.page(t, "how-to/import-a-volume.md")
 	})
 	t.Run("volume types", func(t *testing.T) { s.create(t, "how-to/volume-types.md") })
 	t.Run("several clouds", func(t *testing.T) {

@@ -90,7 +90,7 @@ func TestVolumeIsDiagnosedWithTheRightsOfItsReader(t *testing.T) {
 		}
 	})
 	t.Run("the ClusterRole of the page is enough", func(t *testing.T) {
-		page, err := os.ReadFile(filepath.Join(s.Repo, "docs/how-to/troubleshoot.md"))
+		page, err := os.ReadFile(filepath.Join(s.Repo, "docs/reference/kubectl-cinder.md"))
 		if err != nil {
 			t.Fatal(err)
 		}

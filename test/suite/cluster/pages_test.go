@@ -17,7 +17,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/test/kit/readme"
 )
 
-// TestThePagesRunOnTheCluster follows the tutorial, and then imports the volume of its claim as the page about backups says. It stays out of
+// TestThePagesRunOnTheCluster follows the tutorial, and then imports the volume of its claim as the page about that says. It stays out of
 // TestBundle, whose cloud is the same.
 func TestThePagesRunOnTheCluster(t *testing.T) {
 	c := running(t)
@@ -143,7 +143,11 @@ func (p *pages) document(t *testing.T, page, kind string, replace ...string) str
 	return strings.NewReplacer(replace...).Replace(documents[i])
 }
 
-const backups = "how-to/backup-and-restore.md"
+// The pages of the objects that the test makes.
+const (
+	backups = "how-to/backup-and-restore.md"
+	imports = "how-to/import-a-volume.md"
+)
 
 // reader is a pod that is ready if the file that the tutorial's pod wrote is on the claim's volume.
 func (p *pages) reader(t *testing.T, name, claim string) {
@@ -203,7 +207,7 @@ func (p *pages) importVolume(t *testing.T) {
 	p.kubectl(t, "delete", "-f", "examples/workloads/claim-and-pod.yaml", atMost)
 	p.kubectl(t, "delete", "persistentvolume", volume, atMost)
 	replace := []string{"5a1b2c3d-4e5f-4a6b-8c7d-9e0f1a2b3c4d", handle, "values: [az1]", "values: [" + zone + "]", "10Gi", "1Gi"}
-	p.apply(t, p.document(t, backups, "PersistentVolume", replace...))
+	p.apply(t, p.document(t, imports, "PersistentVolume", replace...))
 	p.apply(t, strings.NewReplacer("name: data-restored", "name: imported", "dataSource: {apiGroup: snapshot.storage.k8s.io, kind: VolumeSnapshot, name: data-monday}", "volumeName: imported", "10Gi", "1Gi").
 		Replace(p.document(t, backups, "PersistentVolumeClaim")))
 	p.reader(t, "importer", "imported")
