@@ -9,8 +9,8 @@ import (
 )
 
 var (
-	figure     = regexp.MustCompile(`\d+(?:\.\d+)?`)
-	makeTarget = regexp.MustCompile("`make [^`]+`") // test/kit/recipes knows whether there is such a target
+	figure  = regexp.MustCompile(`\d+(?:\.\d+)?`)
+	aBundle = regexp.MustCompile(`(?m)^\| (none, .vanilla.|.size: \w+.) \| (\d+) \|[^|]*\|[^|]*?(?:(\d+)Mi)? \|[^|]*?(?:(\d+)Mi)? \|$`)
 )
 
 // firstScreen says where each figure of the table on the first screen of README.md comes from, by the beginning of its row. Each expression has one
@@ -37,14 +37,13 @@ func driverPart(flow, driver string) string {
 	return `\| ` + flow + ` \| ` + driver + ` \| \d+ \| [^|]* \| [0-9.]+ \| ([0-9.]+) \|`
 }
 
-// Each row also names the target of make that prints its figures.
 func TestTheFiguresOfTheFirstScreenAreThoseOfTheirPages(t *testing.T) {
-	const heading, rule = "\n## Why, if you have upstream's plugin\n", "| --- | --- | --- | --- |\n"
+	const heading, rule = "\n## Why, if you have upstream's plugin\n", "| --- | --- | --- |\n"
 	_, section, found := strings.Cut(readPage(t, "../README.md"), heading)
 	section, _, _ = strings.Cut(section, "\n## ")
 	_, rows, table := strings.Cut(section, rule)
 	if !found || !table {
-		t.Fatalf("README.md has no table of four columns after %q", heading)
+		t.Fatalf("README.md has no table of three columns after %q", heading)
 	}
 	seen := 0
 	for row := range strings.Lines(rows) {
@@ -53,12 +52,9 @@ func TestTheFiguresOfTheFirstScreenAreThoseOfTheirPages(t *testing.T) {
 		}
 		cells := strings.Split(strings.Trim(strings.TrimSpace(row), "|"), "|")
 		link := inlineLink.FindStringSubmatch(row)
-		if len(cells) != 4 || link == nil {
-			t.Errorf("README.md: want four cells and a link, got %s", row)
+		if len(cells) != 3 || link == nil {
+			t.Errorf("README.md: want three cells and a link, got %s", row)
 			continue
-		}
-		if !makeTarget.MatchString(cells[3]) {
-			t.Errorf("README.md: no target of make prints: %s", row)
 		}
 		for begin, sources := range firstScreen {
 			if strings.HasPrefix(strings.TrimSpace(cells[0]), begin) {
@@ -120,4 +116,29 @@ func sectionOf(t *testing.T, link string) string {
 		t.Errorf("README.md links to %s, which has no such heading", link)
 	}
 	return section.String()
+}
+
+// What an installation takes is in the written table of costs, and in the page about sizing.
+func TestTheReadmeSaysWhatABundleTakes(t *testing.T) {
+	_, section, _ := strings.Cut(readPage(t, "../README.md"), "\n## What it takes\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	costs := map[string][]string{}
+	for _, row := range aBundle.FindAllStringSubmatch(readPage(t, "reference/costs.md"), -1) {
+		costs[strings.Trim(row[1], "`")] = row[2:]
+	}
+	idle := regexp.MustCompile(`idle, up to 999 volumes \| (\d+) a minute.* (\d+) a minute more for each pod`).FindStringSubmatch(readPage(t, "reference/sizing.md"))
+	base, small, large := costs["none, `vanilla"], costs["size: small"], costs["size: large"]
+	if base == nil || small == nil || large == nil || idle == nil {
+		t.Fatalf("costs.md has %v, and sizing.md %v", costs, idle)
+	}
+	once, _ := strconv.Atoi(idle[1])
+	each, _ := strconv.Atoi(idle[2])
+	for _, want := range []string{
+		base[0] + " objects", base[1] + " MiB of memory each", small[1] + " with `size: small`", large[1] + " with `size: large`", "Each node requests " + base[2] + " MiB",
+		strconv.Itoa(once+2*each) + " requests a minute",
+	} {
+		if !strings.Contains(section, want) {
+			t.Errorf("README.md, What it takes: want %q", want)
+		}
+	}
 }

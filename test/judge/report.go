@@ -55,10 +55,6 @@ func report(root string, g given) error {
 		if err != nil {
 			return err
 		}
-		chart := filepath.Join(root, "docs/images/e2e-anatomy.svg")
-		if err := os.WriteFile(chart, []byte(m.SVG()), 0o644); err != nil {
-			return err
-		}
 		parts["anatomy"] = m.Markdown()
 	}
 	if g.suite != "" {

@@ -75,8 +75,8 @@ test-mutants: ## mutants of the product, each caught by its test (RANDOM=10 DIRS
 	  go run ./test/suite/mutants/cmd $(if $(RANDOM),-random $(RANDOM) -dirs '$(DIRS)' -seed '$(SEED)' -suites '$(SUITES)' $(if $(FULL),-full)))
 
 # The browser is large, so this is not part of the gate.
-HTML_SCREENSHOTS ?= docs/images
-test-html: build ## as root on Debian: the HTML pages in Chromium; writes docs/images
+HTML_SCREENSHOTS ?= bin/html
+test-html: build ## as root on Debian: the HTML pages in Chromium; screenshots in bin/html
 	@command -v chromium >/dev/null || { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 install -y -qq --no-install-recommends chromium fonts-dejavu-core >/dev/null; }
 	mkdir -p $(HTML_SCREENSHOTS)
 	cd test/suite/html && go test -count 1 -timeout 10m -generator "$(abspath bin/cinder-csi-generator)" -screenshots "$(abspath $(HTML_SCREENSHOTS))"

@@ -3,20 +3,43 @@ package pictures
 import (
 	"fmt"
 	"io/fs"
+	"regexp"
 	"strings"
 
 	"sigs.k8s.io/yaml"
 )
 
-// duties say what a container of a pod does. A container of the manifests that is not here is an error.
-var duties = map[string]string{
-	"driver":        "answers CSI calls: volumes or disks",
-	"provisioner":   "watches claims, calls CreateVolume",
-	"attacher":      "watches VolumeAttachments",
-	"resizer":       "watches claims that grow",
-	"snapshotter":   "watches VolumeSnapshotContents",
-	"livenessprobe": "calls Probe",
-	"registrar":     "tells kubelet where the socket is",
+const (
+	callsPage  = "docs/explanation/who-calls-whom.md"
+	controller = "manifests/vanilla/controller.yaml"
+	node       = "manifests/vanilla/node.yaml"
+)
+
+// called are the names that the table of who calls whom has for containers.
+var called = map[string]string{
+	"provisioner": "external-provisioner", "attacher": "external-attacher", "resizer": "external-resizer", "snapshotter": "external-snapshotter",
+	"registrar": "node-driver-registrar", "livenessprobe": "livenessprobe",
+}
+
+// caller is a row of the table of who calls whom: what it watches, and which RPCs of the driver it calls.
+type caller struct{ watches, rpcs string }
+
+// callers are the rows by the name of the caller. Of the RPCs those of every installation count.
+func callers(repository fs.FS) (map[string]caller, error) {
+	rows, err := table(repository, callsPage, "![The parts")
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]caller{}
+	for _, row := range rows {
+		if len(row) != 4 {
+			return nil, fmt.Errorf("%s: want four cells, got %q", callsPage, row)
+		}
+		rpcs, _, _ := strings.Cut(row[2], ";")
+		rpcs, _, _ = strings.Cut(rpcs, ", then ")
+		all[row[0]] = caller{row[1], rpcs}
+	}
+	return all, nil
 }
 
 // containers are the containers of a workload of the manifests.
@@ -39,8 +62,8 @@ func containers(repository fs.FS, name, kind string) ([]string, error) {
 	}
 	var names []string
 	for _, c := range w.Spec.Template.Spec.Containers {
-		if duties[c.Name] == "" {
-			return nil, fmt.Errorf("%s: tools/pictures does not say what container %s does", name, c.Name)
+		if c.Name != "driver" && called[c.Name] == "" {
+			return nil, fmt.Errorf("%s: tools/pictures does not say whom container %s calls", name, c.Name)
 		}
 		names = append(names, c.Name)
 	}
@@ -50,50 +73,92 @@ func containers(repository fs.FS, name, kind string) ([]string, error) {
 	return names, nil
 }
 
-// parts shows the programs, what they run in, and who talks to whom.
+// inside are the lines of a box: each container, and what it does to whom.
+func inside(names []string, calls map[string]caller, driver string) ([][2]string, error) {
+	lines := [][2]string{{"driver", driver}}
+	for _, name := range names {
+		if name == "driver" {
+			continue
+		}
+		c, known := calls[called[name]]
+		if !known {
+			return nil, fmt.Errorf("%s has no row for %s", callsPage, called[name])
+		}
+		what := "calls " + c.rpcs
+		if c.watches != "nothing" {
+			what = "watches " + c.watches
+		}
+		lines = append(lines, [2]string{name, what})
+	}
+	return lines, nil
+}
+
+var nodeRPC = regexp.MustCompile(`Node[A-Z]\w+`)
+
+// parts shows the programs, what they run in, and who talks to whom. An arrow begins at the one that calls.
 func parts(repository fs.FS) (string, error) {
-	controller, err := containers(repository, "manifests/vanilla/controller.yaml", "Deployment")
+	controllers, err := containers(repository, controller, "Deployment")
 	if err != nil {
 		return "", err
 	}
-	node, err := containers(repository, "manifests/vanilla/node.yaml", "DaemonSet")
+	nodes, err := containers(repository, node, "DaemonSet")
 	if err != nil {
 		return "", err
 	}
+	calls, err := callers(repository)
+	if err != nil {
+		return "", err
+	}
+	up, err := inside(controllers, calls, "the only program with OpenStack credentials")
+	if err != nil {
+		return "", err
+	}
+	down, err := inside(nodes, calls, "finds, formats and mounts disks; no credentials")
+	if err != nil {
+		return "", err
+	}
+	kubelet := nodeRPC.FindAllString(calls["kubelet"].rpcs, -1)
+	if len(kubelet) == 0 {
+		return "", fmt.Errorf("%s has no row for kubelet", callsPage)
+	}
+	down = append([][2]string{{"kubelet", "calls " + strings.Join(kubelet[:2], ", ") + ", …"}}, down...)
+
 	c := &canvas{width: 460}
 	y := 10.0
-	box := func(title, what string, inside []string) {
+	box := func(class, title, what string, inside [][2]string) {
 		h := 44 + 22*float64(len(inside))
-		c.rect(10, y, 440, h, "box")
+		c.rect(10, y, 440, h, class)
 		c.text(20, y+19, "bold", title)
 		c.text(20, y+35, "dim", what)
-		for i, name := range inside {
+		for i, line := range inside {
 			at := y + 44 + 22*float64(i)
 			c.rect(20, at, 420, 19, "inner")
-			c.text(26, at+14, "bold", name)
-			c.text(150, at+14, "dim", duties[name])
+			c.text(26, at+14, "bold", line[0])
+			c.text(132, at+14, "dim", line[1])
 		}
 		y += h
 	}
-	gap := func(down bool, labels ...string) {
+	arrow := func(x float64, down bool, label string) {
 		from, to := y+2, y+36
 		if !down {
 			from, to = to, from
 		}
-		c.arrow(40, from, to)
-		for i, label := range labels {
-			c.text(54, y+16+15*float64(i), "dim", label)
-		}
-		y += 38
+		c.arrow(x, from, to)
+		c.text(x+12, y+23, "dim", label)
 	}
-	box("OpenStack", "Keystone, Cinder, Nova, metadata service", nil)
-	gap(true, "read: zones, types, limits, services")
-	box("cinder-csi-generator", "inspect, plan, guard, bundle, verify", nil)
-	gap(true, "bundle: Kustomize or Helm values,", "by kubectl, Helm or GitOps")
-	box("API server", "StorageClasses, CSIDriver, claims, VolumeAttachments", nil)
-	gap(false, "watch and write")
-	box("controller pods (Deployment)", "the only ones with OpenStack credentials", controller)
-	gap(true, "attached disks reach the server of the node;", "there is no call from one role to the other")
-	box("node pods (DaemonSet)", "called by kubelet; no OpenStack credentials", node)
-	return c.svg("The parts: OpenStack, the generator, the API server, controller pods with " + strings.Join(controller, ", ") + ", node pods with " + strings.Join(node, ", ")), nil
+	box("before", "before all: cinder-csi-generator", "reads OpenStack, writes a bundle; a person or GitOps applies it", nil)
+	y += 14
+	box("box", "API server", "claims, VolumeAttachments, classes, nodes", nil)
+	arrow(40, false, "sidecars watch and write")
+	y += 38
+	box("box", "controller pods (Deployment)", "the sidecars call the driver over a socket", up)
+	arrow(40, true, "the driver: create, attach, detach, …")
+	y += 38
+	box("box", "OpenStack", "Keystone, Cinder, Nova; the metadata service of Nova", nil)
+	arrow(40, true, "Nova plugs the disk in")
+	arrow(230, false, "the driver: which server is this?")
+	y += 38
+	box("box", "each node, a server of Nova (DaemonSet)", "kubelet watches pods, and calls the driver over a socket", down)
+	return c.svg("The parts: the sidecars of the controller pods (" + strings.Join(controllers, ", ") + ") watch the API server and call the driver, which calls Keystone, Cinder and Nova. " +
+		"Nova plugs the disk into the server of the node. There kubelet calls the driver, which asks the metadata service only"), nil
 }

@@ -1,4 +1,4 @@
-// Package pictures draws the pictures of the pages from the project's own data. That is the manifests, the measured tables of the pages, a
+// Package pictures draws the pictures of the pages from the project's own data. That is the manifests, the measured tables of the results, a plan, a
 // recording of kubectl cinder, and one of Prometheus for the dashboards. A test compares the files with what it draws, so a picture never shows an older state.
 //
 // Each picture is one SVG file that follows the reader's light or dark scheme and is narrow enough for a phone.
@@ -20,6 +20,8 @@ var painters = map[string]func(fs.FS) (string, error){
 	"byte-path.svg":      bytePath,
 	"drift.svg":          driftComment,
 	"parts.svg":          parts,
+	"plan.svg":           plan,
+	"e2e-anatomy.svg":    anatomy,
 	"volume-life.svg":    volumeLife,
 	"attach-detach.svg":  attachDetach,
 	"node-loss.svg":      nodeLoss,
@@ -52,7 +54,7 @@ type canvas struct {
 const style = `<style>
 svg{font-family:system-ui,sans-serif;font-size:13px}
 text{fill:#1f2328}.dim{fill:#59636e}.bold{font-weight:600}.mono{font-family:ui-monospace,monospace;font-size:11px;white-space:pre}
-.back{fill:#ffffff}.box{fill:#f6f8fa;stroke:#8c959f}.inner{fill:#ffffff;stroke:#d1d9e0}.line{stroke:#59636e;stroke-width:1.5;fill:none}.tip{fill:#59636e}
+.back{fill:#ffffff}.before{fill:none;stroke:#8c959f;stroke-dasharray:5 4}.box{fill:#f6f8fa;stroke:#8c959f}.inner{fill:#ffffff;stroke:#d1d9e0}.line{stroke:#59636e;stroke-width:1.5;fill:none}.tip{fill:#59636e}
 .a{color:#0969da}.b{color:#bc4c00}.c{color:#8250df}.d{color:#1a7f37}.e{color:#bf3989}.f{color:#6e7781}.g{color:#9a6700}.warn{color:#cf222e}
 .a,.b,.c,.d,.e,.f,.g,.warn{fill:currentColor}.curve{fill:none;stroke:currentColor;stroke-width:1.5;stroke-linejoin:round;stroke-linecap:round}
 .title{font-size:16px;font-weight:600}.small{font-size:10px}.legend{font-size:10.5px}.grid{stroke:#d1d9e0}.fault{fill:#fff1c2}

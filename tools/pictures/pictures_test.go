@@ -25,6 +25,16 @@ func TestThePicturesShowTheDataOfToday(t *testing.T) {
 			t.Errorf("%s is stale (%v); run `make pictures`", name, err)
 		}
 	}
+	// A picture that no program draws goes stale, and nobody notices.
+	files, err := os.ReadDir(filepath.Join(top, Dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		if drawn[f.Name()] == "" {
+			t.Errorf("%s: no painter draws it", f.Name())
+		}
+	}
 }
 
 // Browsers show nothing of an SVG file that is no XML.
@@ -68,6 +78,12 @@ func TestDataThatThePicturesDoNotKnowIsAnError(t *testing.T) {
 	guests := fstest.MapFS{guestsPage: {Data: []byte("\nThese are the layers:\n\n| a | b | c |\n| - | - | - |\n| moon | elves | 1 |\n")}}
 	if _, err := bytePath(guests); err == nil || !strings.Contains(err.Error(), "moon") {
 		t.Errorf("want an error that names the place, got %v", err)
+	}
+	if _, err := anatomy(fstest.MapFS{e2ePage: {Data: []byte("\n![time of each flow by layer](x)\n\n| flow | driver | runs | total | elves |\n| - | - | - | - | - |\n| a | b | 1 | 2 | 3 |\n")}}); err == nil || !strings.Contains(err.Error(), "elves") {
+		t.Errorf("want an error that names the layer, got %v", err)
+	}
+	if _, err := plan(fstest.MapFS{planFile: {Data: []byte("target: vanilla\n")}}); err == nil || !strings.Contains(err.Error(), "no decision") {
+		t.Errorf("want an error for a plan without decisions of the cloud, got %v", err)
 	}
 	if _, err := nodeLoss(page); err == nil {
 		t.Error("want an error for a page without the time of a lost node")

@@ -1,7 +1,6 @@
 package anatomy
 
 import (
-	"encoding/xml"
 	"strings"
 	"testing"
 	"time"
@@ -104,15 +103,5 @@ func TestThePageComparesTheDriversByLayerAndByStep(t *testing.T) {
 		if !strings.Contains(got, want) {
 			t.Errorf("the page lacks %q:\n%s", want, got)
 		}
-	}
-}
-
-func TestTheChartIsXMLWithABarForEachFlowAndDriver(t *testing.T) {
-	got := two().SVG()
-	if err := xml.Unmarshal([]byte(got), new(struct{})); err != nil {
-		t.Fatal(err)
-	}
-	if want, bars := 2*len(Layers), strings.Count(got, "<title>"); bars != want {
-		t.Errorf("the chart has %d parts of bars, want %d", bars, want)
 	}
 }
