@@ -223,6 +223,7 @@ func TestReferencesListWhatTheCodeHas(t *testing.T) {
 		"reference/keys.md":            {"keys": distributionKeys()},
 		"../generator/migrate/KEYS.md": {"import": importRows()},
 		"how-to/troubleshoot.md":       troubleshootParts(t),
+		"reference/causes.md":          causesParts(),
 		"reference/access-rules.md":    {"access-rules": rulesBlock(openstack.AccessRules())},
 	} {
 		page.Hold(t, path, parts, *update, "go test ./docs -update")

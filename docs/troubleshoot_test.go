@@ -8,17 +8,17 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cinder-csi/cinder-csi/internal/diagnosis"
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 )
 
-// troubleshootParts are what the command prints in the recorded scenarios, and the table of causes.
+// troubleshootParts are what the command prints in the recorded scenarios.
 func troubleshootParts(t *testing.T) map[string]string {
 	t.Helper()
 	page, err := os.ReadFile("how-to/troubleshoot.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	parts := map[string]string{"causes": causesTable()}
+	parts := map[string]string{}
 	for _, place := range regexp.MustCompile(`<!-- (printed ([a-z-]+)) -->`).FindAllStringSubmatch(string(page), -1) {
 		text, err := os.ReadFile(filepath.Join("../internal/diagnosis/testdata", place[2]+".txt"))
 		if err != nil {
@@ -29,13 +29,23 @@ func troubleshootParts(t *testing.T) map[string]string {
 	return parts
 }
 
-func causesTable() string {
-	var b strings.Builder
-	b.WriteString("| cause | means |\n| --- | --- |\n")
-	for _, c := range diagnosis.Causes {
-		fmt.Fprintf(&b, "| `%s` | %s |\n", c.ID, c.Means)
+// causesParts are the tables of the page of causes.
+func causesParts() map[string]string {
+	table := func(driver bool) string {
+		var b strings.Builder
+		b.WriteString("| cause | means | do | who | passes |\n| --- | --- | --- | --- | --- |\n")
+		for _, c := range cause.All() {
+			passes := "no"
+			if c.Passes {
+				passes = "yes"
+			}
+			if c.Driver() == driver {
+				fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", c.ID, c.Means, c.Do, c.Who, passes)
+			}
+		}
+		return b.String()
 	}
-	return b.String()
+	return map[string]string{"driver-causes": table(true), "claim-causes": table(false)}
 }
 
 // Alerts and other pages link to these.
