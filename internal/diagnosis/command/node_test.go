@@ -17,7 +17,7 @@ func worker(volume, ready string) map[string]string {
 	return map[string]string{
 		"/api/v1/persistentvolumes":                 `{"items": [` + strings.ReplaceAll(pvcU, volumeID, volume) + `]}`,
 		"/api/v1/persistentvolumeclaims":            `{"items": [{"metadata": {"namespace": "shop", "name": "data"}, "spec": {"volumeName": "pvc-u"}}]}`,
-		"/apis/storage.k8s.io/v1/csidrivers":        `{"items": []}`,
+		"/apis/storage.k8s.io/v1/csidrivers":        `{"items": [{"metadata": {"name": "` + driver + `"}}]}`,
 		"/apis/storage.k8s.io/v1/volumeattachments": `{"items": [` + attachment + `]}`,
 		"/apis/storage.k8s.io/v1/csinodes":          `{"items": []}`,
 		"/apis/storage.k8s.io/v1/csinodes/n1":       `{"metadata": {"name": "n1"}, "spec": {"drivers": [{"name": "` + driver + `", "nodeID": "s", "allocatable": {"count": 25}}]}}`,
