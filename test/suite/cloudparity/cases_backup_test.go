@@ -10,7 +10,7 @@ import (
 )
 
 var (
-	getBackup      = cloud.Call{Service: "block-storage", Method: http.MethodGet, Path: "/backups/{id}"}
+	getBackup      = cloud.Call{Service: "block-storage", Method: http.MethodGet, Path: "/backups/{id}", Microversion: "3.43"}
 	deleteBackup   = cloud.Call{Service: "block-storage", Method: http.MethodDelete, Path: "/backups/{id}"}
 	restoreBackup  = cloud.Call{Service: "block-storage", Method: http.MethodPost, Path: "/backups/{id}/restore"}
 	addMetadata    = cloud.Call{Service: "block-storage", Method: http.MethodPost, Path: "/volumes/{id}/metadata"}

@@ -52,7 +52,7 @@ var documented = map[cloud.Call][]int{
 	createBackup:           {http.StatusAccepted, http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusRequestEntityTooLarge},
 	createBackupInZone:     {http.StatusAccepted, http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusRequestEntityTooLarge},
 	listBackups:            {http.StatusOK, http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound},
-	getBackup:              {http.StatusOK, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusNotAcceptable},
+	getBackup:              {http.StatusOK, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound},
 	deleteBackup:           {http.StatusAccepted, http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusNotAcceptable},
 	restoreBackup:          {http.StatusAccepted, http.StatusBadRequest, http.StatusUnauthorized, http.StatusNotFound, http.StatusNotAcceptable},
 	addMetadata:            {http.StatusOK, http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusNotAcceptable},
