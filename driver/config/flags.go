@@ -146,9 +146,9 @@ func (c *Config) flags() []flag {
 		},
 		{
 			name: "protect-other-clusters", bind: protection(&c.ProtectOthers, Off),
-			help: "leave alone every volume, snapshot and backup that belongs to another cluster: one with the mark of that cluster, one made of such " +
-				"a volume, or one without a mark on a server that --server-metadata excludes. The mark is the value of --cluster there. `strict` also leaves " +
-				"alone what has no mark",
+			help: "leave alone every volume, snapshot and backup with the mark of another cluster, which is the value of --cluster there. A snapshot without " +
+				"a mark has that of its volume. A volume without one, on a server that --server-metadata excludes, is another's too. strict also " +
+				"leaves alone what has no mark",
 		},
 		{
 			name: "server-metadata", bind: pairs(&c.ServerMetadata, map[string]string{}),

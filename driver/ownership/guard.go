@@ -105,8 +105,8 @@ func named[T any](ctx context.Context, found []T, err error, check func(context.
 	return nil, refusal
 }
 
-// Select implements volume.VolumeCloud. It leaves out what another cluster owns by its mark, and asks no server: a list may have hundreds of disks
-// without a mark, and shows of each only its ID, size, status and attachments. external-attacher takes a volume that is missing for detached.
+// Select implements volume.VolumeCloud. It leaves out what another cluster has marked. It asks no server, because a list may have hundreds of disks
+// without a mark. The list shows only the ID, size, status and attachments of those. external-attacher takes a volume that is missing for detached.
 func (g guard) Select(ctx context.Context, s volume.Selection) ([]volume.Volume, bool, error) {
 	return visible(string(s.Marker), func(marker string) ([]volume.Volume, bool, error) {
 		s.Marker = volume.ID(marker)
@@ -130,7 +130,7 @@ func (g guard) Backups(ctx context.Context, p volume.SnapshotPage) ([]volume.Sna
 }
 
 // snapshotPage leaves out what the driver may not act on, if the list is for a caller of the driver. The driver itself needs every snapshot and
-// backup of a volume: Cinder bases an incremental backup on the latest one, whoever made it.
+// backup of a volume: Cinder bases an incremental backup on the latest one, also that of another program.
 func (g guard) snapshotPage(ctx context.Context, p volume.SnapshotPage, read func(context.Context, volume.SnapshotPage) ([]volume.Snapshot, bool, error)) ([]volume.Snapshot, bool, error) {
 	if !p.ForCaller {
 		return read(ctx, p)

@@ -88,7 +88,7 @@ func Listen(endpoint string) (net.Listener, error) {
 	}
 	if socket, ok := listener.(*net.UnixListener); ok {
 		socket.SetUnlinkOnClose(false)
-		if err := os.Chmod(address, 0o600); err != nil { // whoever may connect acts with the rights of the driver; the umask is the runtime's
+		if err := os.Chmod(address, 0o600); err != nil { // a client acts with the rights of the driver, and the umask is the runtime's
 			return nil, errors.Join(fmt.Errorf("cannot restrict who may connect to %s: %w", endpoint, err), listener.Close())
 		}
 	}

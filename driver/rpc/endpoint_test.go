@@ -59,7 +59,7 @@ func TestAStaleSocketIsReplaced(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Whoever may connect acts with the rights of the driver.
+	// A client acts with the rights of the driver.
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("want mode 0600, got %v: %v", info.Mode(), err)
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/cluster"
 )
 
-// checkNeighbours looks for pods of tenants on the nodes that run the installed controller. A kubelet may read every Secret of the pods on its node,
-// so whoever breaks out of such a pod has the credentials of the project.
+// checkNeighbours looks for pods of tenants on the nodes that run the installed controller. A kubelet may read every Secret of the pods on its node.
+// So an attacker who breaks out of such a pod has the credentials of the project.
 func (c *clusterCheck) checkNeighbours(pods []pod) {
 	nodes := map[string]bool{}
 	for _, p := range pods {
@@ -27,7 +27,7 @@ func (c *clusterCheck) checkNeighbours(pods []pod) {
 	}
 	if len(found) > 0 {
 		c.report.add("cluster.neighbours", Warning, "pods of other namespaces run on nodes of the controller: "+list(slices.Sorted(maps.Keys(found))),
-			"whoever breaks out of one of them can read the Secrets of the controller, and so control the project in the cloud",
+			"an attacker who breaks out of one of them can read the Secrets of the controller, and so control the project in the cloud",
 			"give the controller nodes without such pods (spec.planes.controller.nodeSelector). After a node was compromised, replace the credentials")
 		return
 	}
@@ -43,8 +43,8 @@ func (c *clusterCheck) isController(p pod) bool {
 	})
 }
 
-// ofAdministrator is whether an administrator of the cluster brought the pod: it is in a namespace of the bundle or of the platform, or one of a
-// DaemonSet, which runs on every node.
+// ofAdministrator is whether an administrator of the cluster brought the pod. Such a pod is in a namespace of the bundle or of the platform, or
+// belongs to a DaemonSet, which runs on every node.
 func (c *clusterCheck) ofAdministrator(p pod) bool {
 	namespace := p.Metadata.Namespace
 	return strings.HasPrefix(namespace, "kube-") || strings.HasPrefix(namespace, "openshift-") ||

@@ -94,7 +94,7 @@ func (c *comparison) guardProtection(change *v1alpha1.Change, was, is any) {
 		return
 	}
 	change.Accept = Protection
-	change.Refused = "the driver then serves no volume, snapshot or backup without the mark of a cluster, such as a static volume, until somebody marks it; its error prints the command"
+	change.Refused = "the driver then serves no volume without the mark of a cluster, such as a static volume; its error prints the command that marks one"
 	keep := v1alpha1.Disabled
 	if was == true {
 		keep = v1alpha1.Enabled

@@ -40,7 +40,7 @@ func (d *decider) controller(namespace string) Workload {
 		orElse(&w.RunAsUser, nil, "OpenShift's security context constraints choose the user")
 	default:
 		orElse(&w.PriorityClass, base().roles[RoleController].PriorityClass, "without the controller no volume is made or attached in the cluster")
-		orElse(&w.NodeSelector, nil, "any node, as many clusters run no pods on their control plane; but a kubelet may read the Secrets of the pods on its node, so the pods prefer the nodes of the control plane")
+		orElse(&w.NodeSelector, nil, "many clusters run no pods on their control plane. The pods prefer its nodes all the same, because a kubelet may read the Secrets of its pods")
 		orElse(&w.Tolerations, base().roles[RoleController].Tolerations, "the nodes of the control plane may run the controller too")
 		orElse(&w.RunAsUser, base().roles[RoleController].RunAsUser, "an unprivileged user, nonroot of distroless images")
 	}

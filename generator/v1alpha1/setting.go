@@ -49,7 +49,7 @@ var Settings = []Setting{
 		// On hypershift the driver acts with the credentials of the management cluster.
 		Key: "driver.protectOtherClusters", Role: ControllerRole, Flag: "protect-other-clusters", Variable: "PROTECT_OTHER_CLUSTERS", Default: Auto,
 		Bounds:  AutoSwitch{StrictOn: HostedControlPlane, Because: "the administrator of the hosted cluster writes PersistentVolumes, and could name every volume of the project"},
-		Meaning: "Whether the driver leaves alone what does not belong to the cluster: enabled, the volumes, snapshots and backups of other clusters; strict, also those without a mark. auto is strict on hypershift, where the guest's administrator writes PersistentVolumes, and disabled elsewhere.",
+		Meaning: "Whether the driver leaves alone the volumes, snapshots and backups of other clusters (enabled), and also those without a mark (strict). auto is strict on hypershift, where the guest's administrator writes PersistentVolumes, and disabled elsewhere.",
 		Reason:  "what a PersistentVolume names is allowed, also a volume of another cluster",
 	},
 	{

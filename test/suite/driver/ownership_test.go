@@ -149,8 +149,8 @@ var belongings = []belonging{
 func (rpc controllerRPC) is(other controllerRPC) bool { return rpc.name == other.name }
 
 // The administrator of a hosted cluster writes PersistentVolumes, VolumeSnapshotContents and VolumeAttachments there, and the driver acts with
-// the credentials of the operator. For every way to name an object, everything that a driver can know about it, and every protection: a protecting
-// driver sends no write for, and tells nothing about, what is not its cluster's. A driver without the flag acts on what a request names.
+// the credentials of the operator. The rows are every way to name an object, everything that a driver can know about it, and every protection. A
+// protecting driver sends no write for what is not its cluster's, and tells nothing about it. A driver without the flag acts on what a request names.
 func TestWhoseAnObjectIsDecidesEveryRPC(t *testing.T) {
 	for _, has := range belongings {
 		for _, protection := range []string{off, protect, strict} {

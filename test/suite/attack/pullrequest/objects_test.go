@@ -372,6 +372,36 @@ func TestEveryPodWithTheCredentialsHasANetworkPolicy(t *testing.T) {
 	}
 }
 
+// A kubelet may read every Secret of the pods on its node. So a compromised worker has the credentials of the project if it ran one of these pods.
+func TestTheCredentialsPreferTheControlPlane(t *testing.T) {
+	config := filepath.Join(t.TempDir(), "config.yaml")
+	if err := os.WriteFile(config, []byte("spec:\n  driftCheck: {schedule: '0 6 * * *'}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	const label = "node-role.kubernetes.io/control-plane"
+	for _, target := range []string{"vanilla", "standalone"} { // on hypershift the nodes of hosted control planes are preferred
+		for _, object := range built(t, "", bundle(t, filepath.Join(t.TempDir(), "out"), target, "kustomize", "--config", config)) {
+			var pod corev1.PodSpec
+			switch object.Kind() {
+			case "Deployment":
+				pod = decode[appsv1.Deployment](t, object).Spec.Template.Spec
+			case "CronJob":
+				pod = decode[batchv1.CronJob](t, object).Spec.JobTemplate.Spec.Template.Spec
+			default:
+				continue
+			}
+			_, selected := pod.NodeSelector[label]
+			tolerated := slices.ContainsFunc(pod.Tolerations, func(t corev1.Toleration) bool { return t.Key == label })
+			preferred := pod.Affinity != nil && pod.Affinity.NodeAffinity != nil && slices.ContainsFunc(pod.Affinity.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution, func(term corev1.PreferredSchedulingTerm) bool {
+				return slices.ContainsFunc(term.Preference.MatchExpressions, func(e corev1.NodeSelectorRequirement) bool { return e.Key == label })
+			})
+			if !tolerated || !selected && !preferred {
+				t.Errorf("%s: %s: tolerates the control plane: %t, selects it: %t, prefers it: %t", target, object, tolerated, selected, preferred)
+			}
+		}
+	}
+}
+
 // If the configuration has digests, no tag can change the images of the bundle.
 func TestDigestsPinImages(t *testing.T) {
 	config := "spec:\n  images:\n"
