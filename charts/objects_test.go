@@ -1,6 +1,7 @@
 package charts_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -60,6 +61,65 @@ func TestKubernetesKnowsEachFieldOfEveryObject(t *testing.T) {
 			if err := yaml.UnmarshalStrict(text, object()); err != nil {
 				t.Errorf("%s: %s: %v", target, id, err)
 			}
+		}
+	}
+}
+
+// The API server drops fields with their zero value and rewrites quantities. What Argo CD compares must not differ for ever from what it applied.
+func TestKubernetesKeepsEachFieldAsItIsWritten(t *testing.T) {
+	for _, values := range []map[string]any{nil, everyValue(t)} {
+		for id, o := range objects(t, values) {
+			object, known := types[o.Kind()]
+			if !known {
+				continue
+			}
+			text, err := yaml.Marshal(o.Fields)
+			if err != nil {
+				t.Fatal(err)
+			}
+			typed := object()
+			if err := yaml.Unmarshal(text, typed); err != nil {
+				t.Fatal(err)
+			}
+			text, err = yaml.Marshal(typed)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var kept any
+			if err := yaml.Unmarshal(text, &kept); err != nil {
+				t.Fatal(err)
+			}
+			dropped(t, id, "", o.Fields, kept)
+		}
+	}
+}
+
+// dropped reports each value of a document that another one does not have.
+func dropped(t *testing.T, id, path string, want, got any) {
+	t.Helper()
+	switch w := want.(type) {
+	case map[string]any:
+		g, _ := got.(map[string]any)
+		for key, value := range w {
+			if _, there := g[key]; !there {
+				t.Errorf("%s: Kubernetes does not keep %s.%s: %v", id, path, key, value)
+				continue
+			}
+			dropped(t, id, path+"."+key, value, g[key])
+		}
+	case []any:
+		g, _ := got.([]any)
+		for i, value := range w {
+			if i < len(g) {
+				dropped(t, id, fmt.Sprintf("%s[%d]", path, i), value, g[i])
+			}
+		}
+		if len(g) != len(w) {
+			t.Errorf("%s: Kubernetes keeps %d of %d elements of %s", id, len(g), len(w), path)
+		}
+	default:
+		if fmt.Sprint(want) != fmt.Sprint(got) {
+			t.Errorf("%s: Kubernetes writes %s as %v, and the chart as %v", id, path, got, want)
 		}
 	}
 }

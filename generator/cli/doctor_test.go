@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -108,5 +109,27 @@ func TestDoctorOfAHostedControlPlaneLeavesOutTheTwoClusters(t *testing.T) {
 	r, _ := findings(t, b, Failure, "--simulated", "--target", "hypershift")
 	if r.Cluster != "" {
 		t.Errorf("want no cluster checked, got %+v", r)
+	}
+}
+
+// The generator says of a login what the driver would say.
+func TestALoginThatTheDriverRefusesIsNamedAsTheDriverDoes(t *testing.T) {
+	b := newBed(t)
+	b.wrap = func(way http.RoundTripper) http.RoundTripper {
+		return roundTrip(func(r *http.Request) (*http.Response, error) {
+			resp, err := way.RoundTrip(r)
+			if err == nil && r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/auth/tokens") {
+				text, _ := io.ReadAll(resp.Body)
+				resp.Body = io.NopCloser(strings.NewReader(strings.ReplaceAll(string(text), `"type":"compute"`, `"type":"moved"`)))
+			}
+			return resp, err
+		})
+	}
+	for _, command := range []string{"inspect", "doctor"} {
+		stdout, stderr, _ := b.run(t, command, "--os-cloud", "sim-demo")
+		text := strings.Join(strings.Fields(stdout+stderr), " ") // the table wraps
+		if want := `the catalog of cloud sim-demo has no compute service for interface public in region "RegionOne"`; !strings.Contains(text, want) {
+			t.Errorf("%s: want %q, got %s", command, want, text)
+		}
 	}
 }

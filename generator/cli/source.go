@@ -86,6 +86,9 @@ func (s *source) read(ctx context.Context, w *World) (v1alpha1.Inventory, error)
 		return v1alpha1.Inventory{}, err
 	}
 	defer c.Close()
+	if err := c.CheckPlace("block-storage", "compute"); err != nil {
+		fmt.Fprintln(w.Stderr, "Warning: the driver cannot work with this login: "+err.Error())
+	}
 	inv, err := inspect.Inspect(ctx, c, w.progress())
 	w.endProgress()
 	inv.Simulated = s.simulated

@@ -3,6 +3,7 @@ package doctor
 import (
 	"context"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -59,10 +60,13 @@ func (c *cloudCheck) checkEndpoints() {
 	found := c.inv.Services
 	for _, name := range services {
 		s := found.Value[name]
-		if !s.Present {
-			c.report.add("cloud.endpoints", Error, fmt.Sprintf("the catalog of region %q has no %s service for the chosen interface", c.cloud.Region(), name),
+		if err := c.cloud.CheckPlace(name); err != nil && !s.Present {
+			c.report.add("cloud.endpoints", Error, err.Error(),
 				"the driver cannot work without it", "check the region (--os-region-name) and the interface in clouds.yaml; openstack catalog list shows what there is")
 		}
+	}
+	if err := c.cloud.CheckPlace("block-storage", "compute"); errors.Is(err, cloud.ErrOtherCloud) {
+		c.report.add("cloud.endpoints", Error, err.Error(), "the driver refuses this login", "correct the entry in clouds.yaml")
 	}
 	const why = "the driver could not reach the service either"
 	const do = "check DNS, proxy and firewall, or choose another interface in clouds.yaml (public, internal)"

@@ -294,6 +294,10 @@ var clusterFaults = []struct {
 		"a DNS cache on the nodes", "/apis/apps/v1/daemonsets", `{"items": [` + nodeLocalDNS("169.254.20.10,10.96.0.10") + `]}`,
 		"cluster.network", Error, "DaemonSet kube-system/node-local-dns answers DNS at addresses of the nodes that the NetworkPolicy of the bundle does not open: 10.96.0.10/32",
 	},
+	{
+		"Cilium, and networks of the API server", "/apis/apps/v1/daemonsets", `{"items": [{"metadata": {"namespace": "kube-system", "name": "cilium"}, "spec": {"template": {"spec": {"containers": [{"name": "cilium-agent"}]}}}}]}`,
+		"cluster.network", Error, "DaemonSet kube-system/cilium is Cilium, which does not apply the networks of spec.networkPolicy.apiServerCIDRs to the API server at 192.0.2.10",
+	},
 	{"no CRDs of the Prometheus operator", monitoringAPI, "", "cluster.monitoring", Error, "does not serve podmonitors, prometheusrules of monitoring.coreos.com/v1"},
 	{
 		"a Prometheus that selects other labels", prometheusList, `{"items": [` + prometheusIn("monitoring", `{"matchLabels": {"release": "stack"}}`, `{}`) + `]}`,

@@ -33,6 +33,7 @@ func (c *clusterCheck) checkNetwork(ctx context.Context) {
 		c.report.notChecked("the ports of the API server", "the cluster has no EndpointSlice default/kubernetes", "compare them with spec.networkPolicy.apiServerPorts by hand")
 	case !c.failed("the addresses of the API server", err):
 		c.checkAPIServer(slice)
+		c.checkCilium(ctx, slice)
 	}
 	c.checkDNS()
 }
@@ -55,6 +56,37 @@ func (c *clusterCheck) checkAPIServer(slice discoveryv1.EndpointSlice) {
 		return
 	}
 	c.report.ok("cluster.network", "the NetworkPolicy lets the controller reach the API server")
+}
+
+// checkCilium: by default Cilium applies networks to addresses outside of the cluster alone. An API server has an identity of its own, which only a rule without
+// networks opens (Cilium, "Selecting nodes with CIDR / ipBlock").
+func (c *clusterCheck) checkCilium(ctx context.Context, slice discoveryv1.EndpointSlice) {
+	var restricted []string
+	for _, e := range slice.Endpoints {
+		for _, address := range e.Addresses {
+			for _, p := range slice.Ports {
+				if p.Port != nil && c.allows(address, corev1.ProtocolTCP, int(*p.Port)) && !c.allows("", corev1.ProtocolTCP, int(*p.Port)) {
+					restricted = append(restricted, address)
+				}
+			}
+		}
+	}
+	agent := slices.IndexFunc(c.workloads, func(w cluster.Workload) bool {
+		return slices.ContainsFunc(w.Pod.Containers, func(c corev1.Container) bool { return c.Name == "cilium-agent" })
+	})
+	if agent < 0 || len(restricted) == 0 {
+		return
+	}
+	var config corev1.ConfigMap
+	if err := c.cluster.Get(ctx, "/api/v1/namespaces/"+c.workloads[agent].Namespace+"/configmaps/cilium-config", &config); err != nil && !errors.Is(err, cluster.ErrNotFound) {
+		c.failed("the configuration of Cilium", err)
+		return
+	}
+	if !strings.Contains(config.Data["policy-cidr-match-mode"], "nodes") {
+		c.report.add("cluster.network", Error, fmt.Sprintf("%s is Cilium, which does not apply the networks of spec.networkPolicy.apiServerCIDRs to the API server at %s", c.workloads[agent], list(restricted)),
+			"the sidecars cannot reach the API server, so no volume can be created or attached",
+			"set policyCIDRMatchMode: nodes in the values of Cilium, or remove spec.networkPolicy.apiServerCIDRs")
+	}
 }
 
 // checkDNS looks for NodeLocal DNSCache. It is on the network of the node, where no selector of pods finds it.
@@ -111,7 +143,7 @@ func networkOf(text string) string {
 	return netip.PrefixFrom(address, address.BitLen()).String()
 }
 
-// allows is whether a policy of the bundle opens a port of an address that is not that of a pod.
+// allows is whether a policy of the bundle opens a port of an address that is not that of a pod; without an address, of every one.
 func (c *clusterCheck) allows(address string, protocol corev1.Protocol, port int) bool {
 	to := addressOf(address)
 	for _, policy := range c.Bundle.Policies {

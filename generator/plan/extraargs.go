@@ -55,6 +55,10 @@ func (d *decider) checkExtraArg(path, arg string, flags *pflag.FlagSet, set map[
 		d.problem("%s: the driver has no flag --%s%s", path, name, didYouMean(name, flagNames(flags)))
 	case flag.Deprecated != "":
 		d.problem("%s: --%s has no effect: %s", path, name, flag.Deprecated)
+	case strings.HasPrefix(flag.Usage, "no effect"):
+		d.problem("%s: --%s has %s", path, name, flag.Usage)
+	case name == "kubeconfig" || name == "master":
+		d.problem("%s: --%s: the driver of a bundle asks the API server of its cluster, with the account of its pod", path, name)
 	case name == "cloud-name":
 		d.problem("%s: --%s: a bundle serves one cloud, whose cloud.conf has no section of a name; the driver would not start", path, name)
 	case set[name] && keyOfFlag[name] != "" && flag.Value.Type() != eachText:

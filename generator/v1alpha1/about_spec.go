@@ -71,7 +71,7 @@ var specAbouts = map[string]about{
 
 	"NetworkPolicy.openstackCIDRs": {"The networks of OpenStack's endpoints.", "endpoints that are addresses; else any address on those ports", "anything that is not a network such as 192.0.2.0/24"},
 
-	"NetworkPolicy.apiServerCIDRs":    {"The networks of the API server's addresses. Without effect on hypershift, where it is in the controller's namespace.", "any address on its ports", "anything that is not a network such as 192.0.2.0/24"},
+	"NetworkPolicy.apiServerCIDRs":    {"The networks of the API server's addresses. Without effect on hypershift, where it is in the controller's namespace. Cilium needs policyCIDRMatchMode: nodes for it.", "any address on its ports", "anything that is not a network such as 192.0.2.0/24"},
 	"NetworkPolicy.apiServerPorts":    {"The ports on which the API server listens, in place of 6443. On vanilla its Service's port 443 stays open too. microk8s listens on 16443.", "[6443]", "a port that is none from 1 to 65535"},
 	"NetworkPolicy.dnsCIDRs":          {"Networks that answer DNS outside of the pods of the cluster, as NodeLocal DNSCache does on each node.", "none: only pods of the cluster are asked", "anything that is not a network such as 169.254.20.10/32"},
 	"NetworkPolicy.metricsNamespaces": {"Namespaces whose pods may read the controller's metrics.", "none; on OpenShift its monitoring always may", "an invalid namespace name; none, on vanilla with a monitoring.kind, because Prometheus could read nothing"},

@@ -63,39 +63,57 @@ patches:
 	}
 }
 
-// The README of a bundle says what Kustomize's transformers make of it. The name of the driver stands in settings and classes, where none of them
-// changes it.
-func TestTransformersThatRenameObjectsAreNotForABundle(t *testing.T) {
-	tree := render(t, decide(t, v1alpha1.Spec{}, clouds["topology on"], v1alpha1.Vanilla), v1alpha1.Kustomize)
-	for transformer, works := range map[string]bool{
-		"labels: [{pairs: {team: storage}, includeSelectors: true, includeTemplates: true}]": true, "commonAnnotations: {team: storage}": true,
-		"namePrefix: prod-": false, "nameSuffix: -prod": false, "namespace: storage": false,
-	} {
-		files := filesys.MakeFsInMemory()
-		for name, text := range tree {
-			if err := files.WriteFile("/bundle/"+name, text); err != nil {
+// What people write above a bundle, by the kinds of Kustomize: each builds and keeps the names that are data elsewhere, or it fails, or it is one
+// of those that the README of the bundle names.
+func TestWhatAKustomizationAboveABundleMayDo(t *testing.T) {
+	const settings = "cinder-csi-node-settings"
+	for _, target := range []v1alpha1.Target{v1alpha1.Vanilla, v1alpha1.Standalone} {
+		r := decide(t, v1alpha1.Spec{}, clouds["topology on"], target)
+		tree := render(t, r, v1alpha1.Kustomize)
+		for above, works := range map[string]bool{
+			"labels: [{pairs: {team: storage}, includeSelectors: true, includeTemplates: true}]": true,
+			"commonLabels: {team: storage}":                                              true,
+			"commonAnnotations: {team: storage}":                                         true,
+			"images: [{name: registry.k8s.io/sig-storage/csi-attacher, newTag: v9.9.9}]": true,
+			"replicas: [{name: cinder-csi-controller, count: 3}]":                        true,
+			"patches: [{target: {kind: Deployment}, patch: '[{\"op\": \"add\", \"path\": \"/metadata/labels/a\", \"value\": \"b\"}]'}]":                            true,
+			"patches: [{target: {kind: ConfigMap, name: " + settings + "}, patch: '[{\"op\": \"add\", \"path\": \"/data/DRIVER_LOG_LEVEL\", \"value\": \"5\"}]'}]": true,
+			"replacements: [{source: {kind: CSIDriver, fieldPath: metadata.name}, targets: [{select: {kind: StorageClass}, fieldPaths: [provisioner]}]}]":          true,
+			"buildMetadata: [originAnnotations]": true,
+			"namePrefix: prod-":                  false,
+			"nameSuffix: -prod":                  false,
+			"namespace: storage":                 false,
+			"configMapGenerator: [{name: " + settings + ", behavior: merge, literals: [DRIVER_LOG_LEVEL=5]}]": false,
+		} {
+			files := filesys.MakeFsInMemory()
+			for name, text := range tree {
+				if err := files.WriteFile("/bundle/"+name, text); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := files.WriteFile("/mine/kustomization.yaml", []byte("resources: [../bundle]\n"+above+"\n")); err != nil {
 				t.Fatal(err)
 			}
-		}
-		if err := files.WriteFile("/mine/kustomization.yaml", []byte("resources: [../bundle]\n"+transformer+"\n")); err != nil {
-			t.Fatal(err)
-		}
-		built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(files, "/mine")
-		if err != nil {
-			if works {
-				t.Errorf("%s: %v", transformer, err)
+			built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(files, "/mine")
+			if err != nil {
+				if works {
+					t.Errorf("%s: %s: %v", target, above, err)
+				}
+				continue
 			}
-			continue
+			keeps := true
+			for _, o := range built.Resources() {
+				keeps = keeps && (o.GetKind() != "CSIDriver" || o.GetName() == r.Driver.Value) && (o.GetKind() != "ConfigMap" || !strings.HasPrefix(o.GetName(), settings+"-"))
+			}
+			if keeps != works {
+				t.Errorf("%s: %s: names are kept: %t, want %t", target, above, keeps, works)
+			}
 		}
-		text, err := built.AsYaml()
-		if err != nil {
-			t.Fatal(err)
+		readme := string(tree["README.md"])
+		for _, says := range []string{"`images`, `replicas` and `labels` work", "`namePrefix`, `nameSuffix` and `namespace` do not", "If you patch a ConfigMap"} {
+			if !strings.Contains(readme, says) {
+				t.Errorf("%s: the README does not say %q", target, says)
+			}
 		}
-		if keeps := strings.Contains(string(text), "kind: CSIDriver\nmetadata:") && strings.Contains(string(text), "\n  name: cinder.csi.openstack.org\n"); keeps != works {
-			t.Errorf("%s: the CSIDriver keeps its name: %v, want %v", transformer, keeps, works)
-		}
-	}
-	if !strings.Contains(string(tree["README.md"]), "`namePrefix`, `nameSuffix` and `namespace` do not") {
-		t.Error("the README does not say it")
 	}
 }

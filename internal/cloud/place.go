@@ -33,11 +33,17 @@ func (c *Cloud) place(needed []string) (place, error) {
 		case p.region == "":
 			p.region, first = region, service
 		case region != p.region:
-			return p, errorf(ErrOtherCloud, "cloud %s: %s is of region %s, and %s of region %s. Set the region in cloud.conf, and remove endpoints that are set by hand",
+			return p, errorf(ErrOtherCloud, "cloud %s: %s is of region %s, and %s of region %s. Set the region in cloud.conf or clouds.yaml, and remove endpoints that are set by hand",
 				c.settings.Name, service, region, cmp.Or(first, "the configuration"), p.region)
 		}
 	}
 	return p, nil
+}
+
+// CheckPlace returns what a login that needs these services would fail with. Errors: ErrNoService, ErrOtherCloud.
+func (c *Cloud) CheckPlace(services ...string) error {
+	_, err := c.place(services)
+	return err
 }
 
 // check returns ErrOtherCloud unless p is the same cloud as known: the same project in the same region. Endpoints may differ.

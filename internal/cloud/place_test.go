@@ -3,6 +3,7 @@ package cloud
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -50,6 +51,9 @@ func TestAPlaceIsSettledForAllServicesTogether(t *testing.T) {
 			p, err := c.place(needed)
 			if !errors.Is(err, test.is) || err != nil && !strings.Contains(err.Error(), test.says) || err == nil && (p.region != test.region || p.project != "p1") {
 				t.Errorf("got %+v, %v", p, err)
+			}
+			if same := c.CheckPlace(needed...); fmt.Sprint(same) != fmt.Sprint(err) {
+				t.Errorf("the generator says %v, and the driver %v", same, err)
 			}
 		})
 	}

@@ -381,10 +381,10 @@ args:
 {{- end }}
 {{- end -}}
 
-{{- /* (default, over): timings of a probe. mergeOverwrite would ignore a 0. */ -}}
+{{- /* (default, over): timings of a probe. mergeOverwrite would ignore a 0. Kubernetes does not keep one, and Argo CD would compare for ever. */ -}}
 {{- define "cinder-csi.timings" -}}
 {{- $timings := .default -}}
-{{- range $key, $value := .over | default dict -}}{{- $_ := set $timings $key ($value | int64) -}}{{- end -}}
+{{- range $key, $value := .over | default dict -}}{{- if $value -}}{{- $_ := set $timings $key ($value | int64) -}}{{- else -}}{{- $_ := unset $timings $key -}}{{- end -}}{{- end -}}
 {{- toYaml $timings -}}
 {{- end -}}
 
