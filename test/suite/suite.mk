@@ -197,7 +197,7 @@ test-apiserver-admission: tools crds #: pods of bundles, as generated and change
 	$(GATE) -count 1 -tags $(TAGS),openshift -timeout 20m ./test/suite/openshift
 
 # The cluster of somebody: without WRITE=1 the suite only reads. The record is printed, and stays in RECORD.
-test-openshift: ## the same pods as dry runs on an OpenShift, OKD or MicroShift of yours (KUBECONFIG=FILE, WRITE=1 to create namespaces and roles for it, EVERY=1)
+test-openshift: ## those pods, as dry runs, on your OpenShift, OKD or MicroShift (KUBECONFIG=FILE, WRITE=1, EVERY=1)
 	@[ -n "$(KUBECONFIG)" ] || { echo "make test-openshift needs KUBECONFIG=FILE of a cluster" >&2; exit 2; }
 	@mkdir -p bin
 	status=0; $(GATE) -count 1 -tags $(TAGS),openshift -timeout 30m -run '^TestOpenShift' ./test/suite/openshift -kubeconfig "$(abspath $(KUBECONFIG))" \

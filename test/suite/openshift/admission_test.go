@@ -98,7 +98,16 @@ func (r *run) all(t *testing.T) {
 		r.readOnly(t)
 		return
 	}
+	constrained := false
+	t.Run("plugins", func(t *testing.T) { constrained = r.plugins(t) })
+	if !constrained {
+		t.Error("the API server serves SecurityContextConstraints and does not apply them to pods: the cases would say nothing")
+		return
+	}
 	t.Run("cases", r.cases)
+	if r.standIn {
+		t.Run("mutations", r.mutations)
+	}
 	t.Run("switches", r.switches)
 	t.Run("capacity", r.capacity)
 }
@@ -164,8 +173,9 @@ func (r *run) judge(t *testing.T, i *installation, c testCase, target v1alpha1.T
 		}
 		want := c.verdict(r, w["kind"] == "DaemonSet", pod)
 		selector := c.selector && r.seen.selector != "" && (target == v1alpha1.Standalone || w["kind"] == "DaemonSet")
+		warned := c.warned && r.seen.partitioned && text(pod, "metadata", "annotations", "target.workload.openshift.io/management") != ""
 		check := func(how string, got object, err error) string {
-			if problem := compare(want, got, err, ranges[text(w, "metadata", "namespace")], template(w), selector); problem != "" {
+			if problem := compare(want, got, err, ranges[text(w, "metadata", "namespace")], template(w), selector, warned); problem != "" {
 				return fmt.Sprintf("%s %s, %s: want %s: %s", w["kind"], text(w, "metadata", "name"), how, want, problem)
 			}
 			return ""
@@ -198,7 +208,7 @@ func (c testCase) verdict(r *run, node bool, pod object) string {
 }
 
 // compare gives the difference between the verdict and what admission made of a pod.
-func compare(want string, got object, err error, of [2]int64, template object, selector bool) string {
+func compare(want string, got object, err error, of [2]int64, template object, selector, warned bool) string {
 	words, refused := strings.CutPrefix(want, "no: ")
 	switch {
 	case refused && err == nil:
@@ -217,6 +227,9 @@ func compare(want string, got object, err error, of [2]int64, template object, s
 	after, _ := at(got, "spec", "nodeSelector").(object)
 	if added := len(after) > len(before); added != selector {
 		return fmt.Sprintf("node selector %v, want one that is added: %t", after, selector)
+	}
+	if warning := text(got, "metadata", "annotations", "workload.openshift.io/warning"); (warning != "") != warned {
+		return fmt.Sprintf("warning of workload partitioning %q, want one: %t", warning, warned)
 	}
 	return outside(got, want, of)
 }

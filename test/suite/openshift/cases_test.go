@@ -26,6 +26,7 @@ type testCase struct {
 	// partitioned are the verdicts of a cluster that partitions its workloads, as the stand-in does.
 	partitioned [2]string
 	selector    bool // the cluster adds its default node selector
+	warned      bool // a partitioned cluster says that the namespace does not allow its pods the CPUs of management
 	only        v1alpha1.Target
 }
 
@@ -179,7 +180,7 @@ var cases = []testCase{
 		}
 	}, controller: restricted, node: "no: Bidirectional mount propagation is available only to privileged containers"},
 	{name: "no annotation of the node selector", change: ofNamespaces("openshift.io/node-selector", nil), controller: restricted, node: privileged, selector: true},
-	{name: "no annotation of workload partitioning", change: ofNamespaces("workload.openshift.io/allowed", nil), controller: restricted, node: privileged},
+	{name: "no annotation of workload partitioning", change: ofNamespaces("workload.openshift.io/allowed", nil), controller: restricted, node: privileged, warned: true},
 	{
 		name: "another workload type", change: ofNamespaces("workload.openshift.io/allowed", "other"), controller: restricted, node: privileged,
 		partitioned: [2]string{"no: does not allow the workload type management", "no: does not allow the workload type management"},
