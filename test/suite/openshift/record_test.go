@@ -19,7 +19,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 )
 
-// facts are what a cluster says of itself.
+// facts are what a cluster reports about itself.
 type facts struct {
 	constraints bool   // it serves SecurityContextConstraints
 	standIn     bool   // its admission is the stand-in
@@ -109,7 +109,7 @@ func (r *run) look(t *testing.T) {
 	_, err = r.get("/apis/security.openshift.io/v1")
 	r.seen.constraints = err == nil
 	if constraints, err := r.items("/apis/security.openshift.io/v1/securitycontextconstraints"); err != nil {
-		r.record.lacks("list SecurityContextConstraints: %v", err)
+		r.record.lacks("list SecurityContextConstraints: %s", reason(err))
 	} else {
 		var names []string
 		for _, c := range constraints {
@@ -134,21 +134,33 @@ func (r *run) look(t *testing.T) {
 func (r *run) configuration() {
 	partitioning := "unknown"
 	if infrastructure, err := r.get("/apis/config.openshift.io/v1/infrastructures/cluster"); err != nil {
-		r.record.lacks("read whether workloads are partitioned: %v", err)
+		r.record.lacks("read whether workloads are partitioned: %s", reason(err))
 	} else if partitioning = text(infrastructure, "status", "cpuPartitioning"); partitioning == "AllNodes" {
 		r.seen.partitioned = true
 	}
 	scheduler, err := r.get("/apis/config.openshift.io/v1/schedulers/cluster")
 	if err != nil {
-		r.record.lacks("read the default node selector: %v", err)
+		r.record.lacks("read the default node selector: %s", reason(err))
 	}
 	r.seen.selector = text(scheduler, "spec", "defaultNodeSelector")
 	r.record.say("workload partitioning: %s, default node selector: %q", partitioning, r.seen.selector)
 }
 
+// reason is why something could not be read, without names of the cluster.
+func reason(err error) string {
+	switch {
+	case is(err, http.StatusForbidden):
+		return "no right"
+	case is(err, http.StatusNotFound):
+		return "it is not there"
+	}
+	return err.Error()
+}
+
 // rights asks for each right that the cases need. Without one of them the run only reads.
 func (r *run) rights() {
 	const rbac = "rbac.authorization.k8s.io"
+	var missing []string
 	for _, right := range []object{
 		{"verb": "create", "resource": "namespaces"},
 		{"verb": "delete", "resource": "namespaces"},
@@ -164,9 +176,12 @@ func (r *run) rights() {
 		{"verb": "impersonate", "resource": "groups"},
 	} {
 		if !r.may(right) {
-			r.write = false
-			r.record.lacks("the cases and the switches: no right to %s %s", right["verb"], right["resource"])
+			missing = append(missing, fmt.Sprintf("%s %s", right["verb"], right["resource"]))
 		}
+	}
+	if len(missing) > 0 {
+		r.write = false
+		r.record.lacks("the cases and the switches: no right to %s", strings.Join(missing, ", "))
 	}
 }
 
