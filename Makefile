@@ -58,7 +58,7 @@ clean: ## remove built files
 	rm -rf bin dist
 
 # The build tags of tests; a test compares them with the files.
-TEST_TAGS := apiserver,cluster,gitops,hypershift,monitoring,openstack,partial,render,restart,scale,soak,strict,tls,vm
+TEST_TAGS := apiserver,cluster,gitops,hypershift,monitoring,openshift,openstack,partial,render,restart,scale,soak,strict,tls,vm
 
 ##@ Check a change
 .PHONY: test test-root lint fuzz vulncheck

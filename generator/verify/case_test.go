@@ -222,15 +222,21 @@ func nodesWith(label string) *v1alpha1.Affinity {
 	}}}
 }
 
-// decide plans for a target. A spec for all targets has some values that OpenShift refuses, which are others there.
-func decide(t *testing.T, spec v1alpha1.Spec, inv v1alpha1.Inventory, target v1alpha1.Target) plan.Result {
-	t.Helper()
+// forTarget replaces values of specs that OpenShift refuses.
+func forTarget(spec v1alpha1.Spec, target v1alpha1.Target) v1alpha1.Spec {
 	if n := &spec.Namespaces; target != v1alpha1.Vanilla && n.Node == "kube-system" {
 		n.Controller, n.Node = "openshift-storage", "openshift-storage"
 	}
 	if target == v1alpha1.Standalone {
 		spec.Planes.Controller.RunAsUser = nil
 	}
+	return spec
+}
+
+// decide plans for a target.
+func decide(t *testing.T, spec v1alpha1.Spec, inv v1alpha1.Inventory, target v1alpha1.Target) plan.Result {
+	t.Helper()
+	spec = forTarget(spec, target)
 	r, err := plan.Decide(inv, v1alpha1.Distribution{Metadata: v1alpha1.Metadata{Name: "prod"}, Spec: spec}, target, v1alpha1.Kustomize, "v0.0.0-test")
 	if err != nil {
 		t.Fatal(err)

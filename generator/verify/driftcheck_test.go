@@ -22,7 +22,7 @@ func TestTheDriftCheckOfANewBundleFindsNothing(t *testing.T) {
 			for _, target := range targets {
 				for _, cluster := range []string{"", "prod"} {
 					t.Run(fmt.Sprintf("%s/%s/%s/%s", name, cloud, target, cluster), func(t *testing.T) {
-						config, decisions := driftCheckFiles(t, v1alpha1.Distribution{Metadata: v1alpha1.Metadata{Name: cluster}, Spec: spec}, inventory, target)
+						config, decisions := driftCheckFiles(t, v1alpha1.Distribution{Metadata: v1alpha1.Metadata{Name: cluster}, Spec: forTarget(spec, target)}, inventory, target)
 						r, err := plan.Decide(inventory, config, target, decisions.Format, decisions.Generator)
 						if err != nil {
 							t.Fatal(err)

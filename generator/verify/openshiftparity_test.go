@@ -18,6 +18,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/generator/field"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/generator/verify"
+	"github.com/cinder-csi/cinder-csi/test/kit/page"
 )
 
 var update = flag.Bool("update", false, "write the pages that this package makes")
@@ -304,35 +305,15 @@ func asJSON(v any) any {
 	return plain
 }
 
-// TestThePageOfTheParityIsMadeFromTheTable keeps docs/reference/openshift-parity.md.
+// TestThePageOfTheParityIsMadeFromTheTable keeps the tables of docs/reference/openshift-parity.md.
 func TestThePageOfTheParityIsMadeFromTheTable(t *testing.T) {
-	const path = "../../docs/reference/openshift-parity.md"
-	want := readParts(t).page()
-	if *update {
-		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	got, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := gocmp.Diff(want, string(got)); diff != "" {
-		t.Errorf("%s is stale; go test ./generator/verify -run Parity -update writes it:\n%s", path, diff)
-	}
+	page.Hold(t, "../../docs/reference/openshift-parity.md", map[string]string{"parity": readParts(t).tables()}, *update, "go test ./generator/verify -run Parity -update")
 }
 
-func (p operatorParts) page() string {
+func (p operatorParts) tables() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, `# What OpenShift's operator deploys, and where a bundle has it
-
-OpenShift's operator for Cinder deploys its driver from manifests, and completes them while it runs. This page lists both: %d parts for a
-stand-alone cluster, and %d for a hosted one (HyperShift). It says what a bundle has in their place. It was read at
-`+"`%s`"+`: its generated assets, and the hooks that change the workloads at run time. A test compares both forms of a
-bundle with each row. The bundle for the target standalone has `+"`coexistence: adopt`, a ServiceMonitor, a NetworkPolicy, `trustedCA` and a proxy"+`.
-That for hypershift has what the operator takes from the HostedControlPlane. The page is made from the table of that test:
-`+"`go test ./generator/verify -run Parity -update`"+`.
+	fmt.Fprintf(&b, `%d parts of a stand-alone cluster and %d of a hosted one (HyperShift), read at `+"`%s`"+`:
+the generated assets of the operator, and the hooks that change the workloads at run time.
 
 ## Deviations
 

@@ -230,3 +230,33 @@ func TestEachDriverIsReadyOnlyAfterItsStart(t *testing.T) {
 		}
 	})
 }
+
+// Without the annotation OpenShift chooses among all constraints that the account may use, and another one than at the last upgrade may win.
+func TestEveryPodOnOpenShiftRequiresItsConstraint(t *testing.T) {
+	spec := forTarget(specs()["everything"], v1alpha1.Standalone)
+	for _, target := range targets[1:] {
+		for _, format := range []v1alpha1.Format{v1alpha1.Kustomize, v1alpha1.Helm} {
+			kinds := map[string]int{}
+			for _, o := range build(t, decide(t, spec, clouds["topology on"], target), format) {
+				template := []any{"spec", "template", "metadata", "annotations"}
+				want := "restricted-v2"
+				switch o.Kind() {
+				case "Deployment":
+				case "DaemonSet":
+					want = "privileged"
+				case "CronJob":
+					template = slices.Concat([]any{"spec", "jobTemplate"}, template)
+				default:
+					continue
+				}
+				kinds[o.Kind()]++
+				if got := at(t, o.Fields, template...).(map[string]any)["openshift.io/required-scc"]; got != want {
+					t.Errorf("%s %s: %s requires %q, want %s", target, format, o, got, want)
+				}
+			}
+			if kinds["Deployment"] != 1 || kinds["DaemonSet"] != 2 || kinds["CronJob"] != 1 {
+				t.Errorf("%s %s: want the controller, the nodes of two pools and the drift check, got %v", target, format, kinds)
+			}
+		}
+	}
+}

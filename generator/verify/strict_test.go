@@ -13,6 +13,7 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/generator/verify"
+	"github.com/cinder-csi/cinder-csi/test/kit/switches"
 )
 
 // strict runs test/kit/strict, as `make test-strict` built it, on files.
@@ -48,7 +49,7 @@ func asFile(t *testing.T, name string, objects []verify.Object) string {
 func TestTheAPIServerAcceptsEveryObjectOfEverySwitch(t *testing.T) {
 	var files []string
 	for _, target := range targets {
-		for n, r := range configurations() {
+		for n, r := range switches.Rows() {
 			result, _ := configure(t, r, target, map[string]bool{})
 			for _, format := range []v1alpha1.Format{v1alpha1.Kustomize, v1alpha1.Helm} {
 				files = append(files, asFile(t, fmt.Sprintf("%s-%s-%d", target, format, n), build(t, result, format)))

@@ -15,6 +15,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/generator/plan"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/generator/verify"
+	"github.com/cinder-csi/cinder-csi/test/kit/switches"
 )
 
 // tool runs helm or kubectl as `make tools` built it, offline and without anybody's settings.
@@ -94,7 +95,7 @@ func TestToolsGiveTheObjectsThatWereVerifiedInProcess(t *testing.T) {
 			results[name] = decide(t, spec, clouds["topology on"], target)
 		}
 		if *pairwiseTools {
-			for n, r := range configurations() {
+			for n, r := range switches.Rows() {
 				results[fmt.Sprint(n)], _ = configure(t, r, target, map[string]bool{})
 			}
 		}

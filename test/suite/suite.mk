@@ -182,15 +182,26 @@ test-openstack-tls: build tools #: each way to give the CA of a cloud behind TLS
 	status=0; $(BED_TEST) -tags $(TAGS),openstack,tls ./test/suite/openstack -run '^TestTLS' || status=$$?; $(MAKE) openstack-up TLS=0 && exit $$status
 
 ##@ Prove it on a real API server (the programs of make cluster-up)
-.PHONY: test-apiserver test-apiserver-bundles test-apiserver-versions test-apiserver-hangs test-gitops test-hypershift
+.PHONY: test-apiserver test-apiserver-bundles test-apiserver-admission test-apiserver-versions test-apiserver-hangs test-openshift test-gitops test-hypershift
 
 CLUSTER_PROGRAMS = cd test/bed/cluster && ./build.sh "$${CLUSTER_CACHE:-$$HOME/.cache/cluster-bed}/bin"
 
-test-apiserver: $(addprefix test-apiserver-,$(or $(CASE),bundles)) ## bundles and kubectl cinder on an API server without nodes; minutes (CASE=list)
+test-apiserver: $(addprefix test-apiserver-,$(or $(CASE),bundles admission)) ## bundles and kubectl cinder on an API server without nodes; minutes (CASE=list, KUBE_APISERVER=PROGRAM)
 
 test-apiserver-bundles: build tools crds #: apply, re-apply and remove each bundle as its README says, and replace upstream, on an API server without nodes (minutes)
 	$(CLUSTER_PROGRAMS)
 	$(GATE) -count 1 -tags $(TAGS),apiserver -timeout 30m ./test/suite/apiserver
+
+test-apiserver-admission: tools crds #: pods of bundles, as generated and changed, under a stand-in for the admission of OpenShift (minutes)
+	$(CLUSTER_PROGRAMS)
+	$(GATE) -count 1 -tags $(TAGS),openshift -timeout 20m ./test/suite/openshift
+
+# The cluster of somebody: without WRITE=1 the suite only reads. The record is printed, and stays in RECORD.
+test-openshift: ## those pods, as dry runs, on your OpenShift, OKD or MicroShift (KUBECONFIG=FILE, WRITE=1, EVERY=1)
+	@[ -n "$(KUBECONFIG)" ] || { echo "make test-openshift needs KUBECONFIG=FILE of a cluster" >&2; exit 2; }
+	@mkdir -p bin
+	status=0; $(GATE) -count 1 -tags $(TAGS),openshift -timeout 30m -run '^TestOpenShift' ./test/suite/openshift -kubeconfig "$(abspath $(KUBECONFIG))" \
+	  -record "$(abspath $(or $(RECORD),bin/openshift.txt))" $(if $(WRITE),-write) $(if $(EVERY),-every) || status=$$?; cat "$(abspath $(or $(RECORD),bin/openshift.txt))"; exit $$status
 
 test-gitops: build tools crds ## Argo CD's and Flux's controllers apply examples/gitops (half an hour to build the first time)
 	$(CLUSTER_PROGRAMS)

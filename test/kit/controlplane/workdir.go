@@ -16,19 +16,21 @@ type Workdir struct {
 	Repo, Dir string   // the root of the repository; where commands run
 	Env       []string // of the commands; the last one of a name counts
 	Plane     *Server  // nil before Start
+	// ServerArgs and ControllerArgs are further flags of kube-apiserver and of kube-controller-manager.
+	ServerArgs, ControllerArgs []string
 }
 
 // Start starts etcd, the API server on loopback and the named controllers, and returns when they work.
 func (w *Workdir) Start(t testing.TB, controllers string) {
 	t.Helper()
 	const host = "127.0.0.1"
-	w.Plane = Start(t, Options{Dir: w.Dir, Host: host, Admin: "admin", ServiceRange: "198.18.0.0/24"})
+	w.Plane = Start(t, Options{Dir: w.Dir, Host: host, Admin: "admin", ServiceRange: "198.18.0.0/24", Args: w.ServerArgs})
 	certificate := w.Path("apiserver.crt")
 	w.Write(t, "kubeconfig", fmt.Sprintf(`{"apiVersion": "v1", "kind": "Config", "current-context": "a", "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}],
 "clusters": [{"name": "a", "cluster": {"server": "https://%s:%s", "certificate-authority": %q}}], "users": [{"name": "a", "user": {"token": "admin"}}]}`,
 		host, w.Plane.Port, certificate))
 	w.wait(t, "kube-apiserver", "kubectl", "get", "--raw=/readyz")
-	w.Plane.Controllers(t, w.Path("kubeconfig"), controllers, certificate)
+	w.Plane.Controllers(t, w.Path("kubeconfig"), controllers, certificate, w.ControllerArgs...)
 	w.wait(t, "kube-controller-manager", "kubectl", "get", "serviceaccount", "default")
 }
 

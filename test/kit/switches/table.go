@@ -1,9 +1,9 @@
-package verify_test
+package switches
 
-// setting is a key of a Distribution and the values that tests give it, in YAML terms. A test also leaves each key out.
-type setting struct {
-	key    string // below spec
-	values []any
+// Setting is a key of a Distribution and the values that tests give it, in YAML terms. A test also leaves each key out.
+type Setting struct {
+	Key    string // below spec
+	Values []any
 }
 
 type (
@@ -11,8 +11,8 @@ type (
 	list   = []any
 )
 
-// switches are all keys of a Distribution.
-var switches = []setting{
+// All are all keys of a Distribution.
+var All = []Setting{
 	{"kubernetesVersion", list{"1.27", "1.34", "1.37"}},
 	{"size", list{"small", "large"}},
 	{"openshift.coexistence", list{"adopt", "sideBySide"}},
