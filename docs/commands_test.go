@@ -155,3 +155,27 @@ func TestEveryCommandOfThePagesWasRunOrIsListedAsNotRun(t *testing.T) {
 		}
 	}
 }
+
+// A person who follows a link to a page has perhaps no program of this project yet.
+func TestEveryPageThatRunsAProgramSaysWhereItComesFrom(t *testing.T) {
+	for page, text := range howTos(t) {
+		needs := slices.ContainsFunc(commandsOf(page, text), func(c pageCommand) bool {
+			return strings.HasPrefix(c.words[0], "cinder-csi-") || c.words[0] == "kubectl" && len(c.words) > 1 && c.words[1] == "cinder"
+		})
+		if begin, _, _ := strings.Cut(text, "\n## "); needs && !strings.Contains(begin, "use-a-release.md") && page != "use-a-release.md" {
+			t.Errorf("docs/how-to/%s runs a program of this project, and does not begin with a link to use-a-release.md", page)
+		}
+	}
+}
+
+// howTos are the pages of docs/how-to by their names.
+func howTos(t *testing.T) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for _, page := range pages(t) {
+		if name, is := strings.CutPrefix(page, "../docs/how-to/"); is {
+			all[name] = readPage(t, page)
+		}
+	}
+	return all
+}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/cinder-csi/cinder-csi/driver/cause"
+	"github.com/cinder-csi/cinder-csi/generator/doctor"
 	"github.com/cinder-csi/cinder-csi/internal/diagnosis/command"
 )
 
@@ -76,5 +77,25 @@ func TestTroubleshootingHasASectionForEachSymptom(t *testing.T) {
 		if !strings.Contains(string(page), "\n## "+symptom+"\n") {
 			t.Errorf("no section %q", symptom)
 		}
+	}
+}
+
+// A cause of another name is one that nobody ever sees.
+func TestTroubleshootingNamesCausesThatThereAre(t *testing.T) {
+	known := map[string]bool{}
+	for _, c := range cause.All() {
+		known[c.ID] = true
+	}
+	for _, c := range doctor.Checks {
+		known[c.ID] = true
+	}
+	named := regexp.MustCompile("`([a-z]+\\.[a-z-]+)`").FindAllStringSubmatch(readPage(t, "how-to/troubleshoot.md"), -1)
+	for _, found := range named {
+		if !known[found[1]] {
+			t.Errorf("how-to/troubleshoot.md names %s, which is neither a cause nor a check of doctor", found[1])
+		}
+	}
+	if len(named) < 20 {
+		t.Errorf("want the causes of the page, found %d", len(named))
 	}
 }

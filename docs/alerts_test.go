@@ -1,0 +1,73 @@
+package docs
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/page"
+)
+
+// alertFiles are the rules of the chart, in the order of the page.
+var alertFiles = []string{"controller", "node", "capacity", "drift-check"}
+
+// alertSections has a section for each alert, from its annotations: what Prometheus shows.
+func alertSections(t *testing.T) string {
+	t.Helper()
+	var b strings.Builder
+	for _, name := range alertFiles {
+		text, err := os.ReadFile("../charts/cinder-csi/alerts/" + name + ".yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var file struct {
+			Groups []struct {
+				Rules []struct {
+					Alert, For          string
+					Labels, Annotations map[string]string
+				}
+			}
+		}
+		if err := yaml.Unmarshal(text, &file); err != nil {
+			t.Fatal(err)
+		}
+		for _, group := range file.Groups {
+			for _, r := range group.Rules {
+				after := "at once"
+				if r.For != "" {
+					after = "after " + r.For
+				}
+				fmt.Fprintf(&b, "\n### %s\n\n```sh\n%s\n```\n\n%s (`%s`, %s) %s\n\n**Do:** %s\n", r.Alert, strings.Replace(r.Annotations["command"], "CLOUD", "mycloud", 1),
+					r.Annotations["summary"], r.Labels["severity"], after, withoutTemplates(r.Annotations["description"]), r.Annotations["action"])
+			}
+		}
+	}
+	return strings.TrimPrefix(b.String(), "\n")
+}
+
+var (
+	optional = regexp.MustCompile(`\{\{ with [^}]*\}\}.*?\{\{ end \}\}`)
+	label    = regexp.MustCompile(`\{\{ \$labels\.(\w+) \}\}`)
+	value    = regexp.MustCompile(`\{\{ \$value[^}]*\}\}`)
+)
+
+// withoutTemplates is a text of Prometheus for a page: NODE where it has the label node, and VALUE for the value.
+func withoutTemplates(text string) string {
+	text = label.ReplaceAllStringFunc(optional.ReplaceAllString(text, ""), func(found string) string { return strings.ToUpper(label.FindStringSubmatch(found)[1]) })
+	return value.ReplaceAllString(text, "VALUE")
+}
+
+func TestThePageAboutMonitoringListsTheAlerts(t *testing.T) {
+	page.Hold(t, "how-to/monitor.md", map[string]string{"alerts": alertSections(t)}, *update, "go test ./docs -update")
+}
+
+func TestATextOfPrometheusIsReadable(t *testing.T) {
+	const text = "{{ $labels.method }}{{ with $labels.cloud }} in cloud {{ . }}{{ end }} waits for {{ $value | humanizeDuration }}."
+	if got, want := withoutTemplates(text), "METHOD waits for VALUE."; got != want {
+		t.Errorf("want %q, got %q", want, got)
+	}
+}
