@@ -34,6 +34,9 @@ func carried(d document) ([]document, error) {
 		return nil, nil
 	}
 	c.walk(d.yaml)
+	if len(c.found) > 0 {
+		c.beside("", d.yaml)
+	}
 	if d.kind() == "HelmChartConfig" && c.found == nil { // K3s and RKE2: it changes the values of the HelmChart of its name
 		if spec, _ := d.yaml["spec"].(map[string]any); spec["valuesContent"] != nil {
 			c.add(map[string]any{"valuesContent": spec["valuesContent"]}, true)
@@ -75,6 +78,71 @@ func (c *carrier) walk(at any) {
 	}
 }
 
+// beside finds the keys of the carrier that are no values, so that the first document tells of each.
+func (c *carrier) beside(above string, at any) {
+	switch v := at.(type) {
+	case map[string]any:
+		whole := namesChart(v)
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			path := join(above, key)
+			switch {
+			case above == "" && slices.Contains([]string{"apiVersion", "kind", "metadata", "status"}, key):
+			case whole && key == "helm":
+				helm, _ := v[key].(map[string]any)
+				for _, below := range slices.Sorted(maps.Keys(helm)) {
+					if !isValuesKey(below) {
+						c.tell(join(path, below), helm[below])
+					}
+				}
+			case whole && (isValuesKey(key) || slices.Contains(chartKeyNames, key)):
+			case whole || !carriesChart(v[key]):
+				c.tell(path, v[key])
+			default:
+				c.beside(path, v[key])
+			}
+		}
+	case []any:
+		for i, item := range v {
+			if path := fmt.Sprintf("%s[%d]", above, i); carriesChart(item) {
+				c.beside(path, item)
+			} else {
+				c.tell(path, item)
+			}
+		}
+	}
+}
+
+func (c *carrier) tell(path string, at any) {
+	first := &c.found[0]
+	if holdsValues(at) {
+		first.besideValues = append(first.besideValues, path)
+		return
+	}
+	first.beside = append(first.beside, path)
+}
+
+// holdsValues reports whether values of a chart stand below.
+func holdsValues(at any) bool {
+	switch v := at.(type) {
+	case map[string]any:
+		return hasValues(v) || slices.ContainsFunc(slices.Collect(maps.Values(v)), holdsValues)
+	case []any:
+		return slices.ContainsFunc(v, holdsValues)
+	}
+	return false
+}
+
+// carriesChart reports whether a mapping that names the chart stands below.
+func carriesChart(at any) bool {
+	switch v := at.(type) {
+	case map[string]any:
+		return namesChart(v) || slices.ContainsFunc(slices.Collect(maps.Values(v)), carriesChart)
+	case []any:
+		return slices.ContainsFunc(v, carriesChart)
+	}
+	return false
+}
+
 // namesChart reports whether a mapping names the chart by one of its own keys, or as a HelmRelease does: chart.spec.chart.
 func namesChart(m map[string]any) bool {
 	for _, key := range chartKeyNames {
@@ -86,6 +154,11 @@ func namesChart(m map[string]any) bool {
 	spec, _ := chart["spec"].(map[string]any)
 	name, _ := spec["chart"].(string)
 	return path.Base(name) == upstreamChart
+}
+
+// isValuesKey reports whether add reads a key.
+func isValuesKey(key string) bool {
+	return slices.Contains(valuesKeys, key) || slices.Contains(setKeys, key) || slices.Contains(elsewhereKeys, key)
 }
 
 func hasValues(m map[string]any) bool {
@@ -213,8 +286,19 @@ var aboutDriver = []string{"cinder-csi-plugin", upstreamChart, "cinder.csi.opens
 // isAboutDriver reports whether a document that nothing reads is about the driver all the same. Then it is not to be passed over.
 func (d document) isAboutDriver() bool {
 	text, err := yaml.Marshal(d.yaml)
-	return err == nil && !slices.Contains(withoutSettings, d.kind()) && slices.ContainsFunc(aboutDriver, func(word string) bool { return strings.Contains(string(text), word) })
+	return err == nil && !slices.Contains(withoutSettings, d.kind()) && whyUnread[d.kind()] == "" && slices.ContainsFunc(aboutDriver, func(word string) bool { return strings.Contains(string(text), word) })
 }
+
+// whyUnread is what to give in place of an object that holds what import could read, or makes it.
+var whyUnread = map[string]string{
+	"ManagedResource":     "its content is in Secrets, which import does not read; give a kubeconfig of the cluster that has the driver",
+	"SealedSecret":        "it holds a Secret; if that has a cloud.conf, give its text",
+	"ExternalSecret":      "it makes a Secret; if that has a cloud.conf, give its text",
+	"ClusterResourceSet":  "its manifests are in the ConfigMaps and Secrets that it names; give the ConfigMaps, or a kubeconfig of the workload cluster",
+	"PodDisruptionBudget": stays, "PodMonitor": stays, "ServiceMonitor": stays, "PrometheusRule": stays, "NetworkPolicy": stays,
+}
+
+const stays = "it stays in the cluster after the swap and selects nothing then; delete it if it is that of the old driver. The bundle has its own"
 
 // withoutSettings are kinds that an installation has and no setting is in.
 var withoutSettings = []string{
