@@ -12,7 +12,7 @@ import (
 )
 
 // ofTheCloud are keys that plan compares with a cloud, which import may not know.
-var ofTheCloud = []string{"spec.topology", "spec.attributesClasses", "spec.storageClasses", "spec.backup"}
+var ofTheCloud = []string{"spec.topology", "spec.storageClasses", "spec.backup"}
 
 // accept leaves out what plan refuses whatever the cloud is. So generate takes each proposal, whatever a file had.
 func (f *facts) accept(d v1alpha1.Distribution) (v1alpha1.Distribution, []Note) {

@@ -3,7 +3,7 @@ package migrate
 import (
 	"fmt"
 	"maps"
-	"path"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -19,7 +19,7 @@ const upstreamChart = "openstack-cinder-csi"
 var (
 	chartKeyNames = []string{"chart", "chartName", "chartname", "name", "releaseName"}
 	// valuesKeys hold values, as a mapping, as a text, or as a list of both.
-	valuesKeys = []string{"values", "valuesObject", "valuesContent", "valuesInline", "valuesTemplate"}
+	valuesKeys = []string{"values", "valuesObject", "valuesContent", "valuesInline", "valuesTemplate", "valuesSources"}
 	// setKeys hold single values: a list of names and values, or a mapping of keys with dots.
 	setKeys = []string{"set", "set_string", "parameters"}
 	// elsewhereKeys name values that stand elsewhere.
@@ -51,6 +51,7 @@ func carried(d document) ([]document, error) {
 type carrier struct {
 	document document
 	found    []document
+	replaced []Note // of the values that are read
 	err      error
 }
 
@@ -84,21 +85,22 @@ func (c *carrier) beside(above string, at any) {
 	case map[string]any:
 		whole := namesChart(v)
 		for _, key := range slices.Sorted(maps.Keys(v)) {
-			path := join(above, key)
+			path, below := join(above, key), v[key]
+			name, isText := below.(string)
 			switch {
 			case above == "" && slices.Contains([]string{"apiVersion", "kind", "metadata", "status"}, key):
+			case whole && (isValuesKey(key) || isText && slices.Contains(chartKeyNames, key) && lastOf(name) == upstreamChart):
 			case whole && key == "helm":
-				helm, _ := v[key].(map[string]any)
-				for _, below := range slices.Sorted(maps.Keys(helm)) {
-					if !isValuesKey(below) {
-						c.tell(join(path, below), helm[below])
+				helm, _ := below.(map[string]any)
+				for _, inside := range slices.Sorted(maps.Keys(helm)) {
+					if !isValuesKey(inside) {
+						c.tell(join(path, inside), helm[inside])
 					}
 				}
-			case whole && (isValuesKey(key) || slices.Contains(chartKeyNames, key)):
-			case whole || !carriesChart(v[key]):
-				c.tell(path, v[key])
+			case whole || !carriesChart(below):
+				c.tell(path, below)
 			default:
-				c.beside(path, v[key])
+				c.beside(path, below)
 			}
 		}
 	case []any:
@@ -112,13 +114,18 @@ func (c *carrier) beside(above string, at any) {
 	}
 }
 
+const (
+	ofInstaller = "it is for the tool that installs the chart, and the driver does not depend on it"
+	otherValues = "it has values of its own, for another chart or for single clusters; if this cluster gets them, give them to import as a further file"
+)
+
+// tell has a line for a key of the carrier.
 func (c *carrier) tell(path string, at any) {
-	first := &c.found[0]
+	why := ofInstaller
 	if holdsValues(at) {
-		first.besideValues = append(first.besideValues, path)
-		return
+		why = otherValues
 	}
-	first.beside = append(first.beside, path)
+	c.found[0].beside = append(c.found[0].beside, Note{Key: path, Why: why})
 }
 
 // holdsValues reports whether values of a chart stand below.
@@ -143,17 +150,24 @@ func carriesChart(at any) bool {
 	return false
 }
 
-// namesChart reports whether a mapping names the chart by one of its own keys, or as a HelmRelease does: chart.spec.chart.
+// lastOf is the name of a chart without its repository.
+func lastOf(name string) string { return name[strings.LastIndexByte(name, '/')+1:] }
+
+// namesChart reports whether a mapping names the chart by one of its own keys, or as a HelmRelease does: chart.spec.chart, or chart.name of Cluster API.
 func namesChart(m map[string]any) bool {
 	for _, key := range chartKeyNames {
-		if name, is := m[key].(string); is && path.Base(name) == upstreamChart && (key != "name" && key != "releaseName" || hasValues(m)) {
+		if name, is := m[key].(string); is && lastOf(name) == upstreamChart && (key != "name" && key != "releaseName" || hasValues(m)) {
 			return true
 		}
 	}
 	chart, _ := m["chart"].(map[string]any)
 	spec, _ := chart["spec"].(map[string]any)
-	name, _ := spec["chart"].(string)
-	return path.Base(name) == upstreamChart
+	for _, name := range []any{spec["chart"], chart["name"]} {
+		if text, _ := name.(string); lastOf(text) == upstreamChart {
+			return true
+		}
+	}
+	return false
 }
 
 // isValuesKey reports whether add reads a key.
@@ -179,7 +193,7 @@ func (c *carrier) add(m map[string]any, only bool) {
 		}
 		for _, key := range elsewhereKeys {
 			if from[key] != nil {
-				elsewhere = append(elsewhere, key)
+				elsewhere = append(elsewhere, key+" "+strings.Join(namesIn(from[key]), " "))
 			}
 		}
 	}
@@ -190,14 +204,53 @@ func (c *carrier) add(m map[string]any, only bool) {
 	if len(values) == 0 && len(elsewhere) > 0 {
 		d.partly = true
 	}
+	d.beside, c.replaced = c.replaced, nil
 	c.found = append(c.found, d)
+}
+
+// namesIn are the texts below a value: names of files and objects.
+func namesIn(at any) []string {
+	switch v := at.(type) {
+	case string:
+		return []string{v}
+	case []any:
+		var all []string
+		for _, item := range v {
+			all = append(all, namesIn(item)...)
+		}
+		return all
+	case map[string]any:
+		var all []string
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			all = append(all, namesIn(v[key])...)
+		}
+		return all
+	}
+	return nil
+}
+
+// valueAt is the value at a path of keys.
+func valueAt(fields map[string]any, path []string) any {
+	var at any = fields
+	for _, key := range path {
+		m, _ := at.(map[string]any)
+		at = m[key]
+	}
+	return at
 }
 
 // values reads a mapping, a text with one, or a list of these. A word in a list is the name of a file.
 func (c *carrier) values(into map[string]any, key string, at any, elsewhere *[]string) {
 	switch v := at.(type) {
 	case map[string]any:
-		merge(into, v)
+		switch text, isText := v["template"].(string); {
+		case key == "valuesSources" && isText:
+			c.values(into, key, text, elsewhere)
+		case key == "valuesSources":
+			*elsewhere = append(*elsewhere, key+" "+strings.Join(namesIn(v), " "))
+		default:
+			merge(into, v)
+		}
 	case string:
 		var text map[string]any
 		switch {
@@ -211,7 +264,7 @@ func (c *carrier) values(into map[string]any, key string, at any, elsewhere *[]s
 	case []any:
 		for _, item := range v {
 			if name, is := item.(string); is && !strings.Contains(name, ":") {
-				*elsewhere = append(*elsewhere, key)
+				*elsewhere = append(*elsewhere, key+" "+name)
 				continue
 			}
 			c.values(into, key, item, elsewhere)
@@ -227,6 +280,9 @@ func (c *carrier) set(into map[string]any, key string, at any) {
 			return
 		}
 		parts := strings.Split(name, ".")
+		if there := valueAt(into, parts); there != nil && !reflect.DeepEqual(there, value) {
+			c.replaced = append(c.replaced, Note{Key: name, Why: key + " has another value for it, which counts"})
+		}
 		for i := range slices.Backward(parts) {
 			value = map[string]any{parts[i]: value}
 		}
@@ -235,6 +291,11 @@ func (c *carrier) set(into map[string]any, key string, at any) {
 	switch v := at.(type) {
 	case map[string]any:
 		if name, is := v["name"].(string); is {
+			for _, other := range slices.Sorted(maps.Keys(v)) {
+				if other != "name" && other != "value" {
+					c.replaced = append(c.replaced, Note{Key: key + " " + name + " " + other, Why: ofInstaller})
+				}
+			}
 			one(name, v["value"])
 			return
 		}

@@ -45,7 +45,7 @@ var storageClassRules = []rule{
 func (p *proposal) readStorageClass(d document) error {
 	inTree := d.text("provisioner") == inTreeProvisioner
 	if inTree {
-		p.note("provisioner", "", inTreeStays)
+		p.note("the class", "", inTreeStays)
 	} else {
 		p.note("the class", "", classStays)
 	}

@@ -162,6 +162,8 @@ func (p *proposal) readConfSection(s *cloudconf.Section) error {
 			p.note(name+" of one of several clouds", "", "a bundle serves one cloud; replace only the image of upstream's plugin (docs/how-to/replace-upstream.md)")
 		case strings.EqualFold(s.Name, config.Global) && k.Value == "" && !k.Bare:
 			p.note(name, "", "it is empty")
+		case r.set != nil && holdsTemplate(k.Value):
+			p.note(name, "", isTemplate)
 		default:
 			if err := p.apply(r, name, value{k.Value}); err != nil {
 				return err

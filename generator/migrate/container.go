@@ -357,7 +357,7 @@ var containerKeys = []rule{
 	{key: "env", set: consumed},
 	{key: "envFrom", set: consumed},
 	{key: "resources", set: consumed},
-	{key: "restartPolicy", set: consumed}, // of a driver among the init containers: the bundle has it among the others
+	{key: "restartPolicy", why: "the bundle has the driver among the containers"},
 	{key: "terminationMessagePath", set: consumed},
 	{key: "terminationMessagePolicy", set: unlessUsual("the containers of a bundle have their own", func(v value) bool { return v.any == string(corev1.TerminationMessageReadFile) })},
 	{key: "imagePullPolicy", set: unlessUsual("name it in spec.images.*.pullPolicy", func(v value) bool { return v.any == string(corev1.PullIfNotPresent) })},

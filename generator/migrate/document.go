@@ -31,7 +31,7 @@ type document struct {
 	partly    bool   // they change other values, so what they leave out says nothing
 	elsewhere string // what to give import besides
 
-	beside, besideValues []string // keys of the tool that holds the values
+	beside []Note // keys of the tool that holds the values
 }
 
 // header is a section of cloud.conf, such as [Global].
@@ -113,7 +113,7 @@ func ofParent(d document) []document {
 	for key, value := range d.yaml {
 		inside, _ := value.(map[string]any)
 		in := document{file: d.file + " " + key, source: d.source, yaml: inside, carried: true}
-		if _, isText := inside["clusterID"].(string); (isText || inside["clusterID"] == nil) && isValues(document{yaml: inside}) && !slices.ContainsFunc(slices.Collect(maps.Keys(inside)), func(key string) bool { return !isChartKey(key) }) {
+		if _, isText := inside["clusterID"].(string); key == upstreamChart && len(inside) > 0 || (isText || inside["clusterID"] == nil) && isValues(document{yaml: inside}) && !slices.ContainsFunc(slices.Collect(maps.Keys(inside)), func(key string) bool { return !isChartKey(key) }) {
 			found = append(found, in)
 		}
 	}

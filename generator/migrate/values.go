@@ -44,11 +44,8 @@ func (p *proposal) readValues(d document) error {
 	if d.elsewhere != "" {
 		p.note("the values", "", d.elsewhere)
 	}
-	for _, key := range d.beside {
-		p.note(key, "", "it is for the tool that installs the chart, and the driver does not depend on it")
-	}
-	for _, key := range d.besideValues {
-		p.note(key, "", "it has values of its own, for another chart or for single clusters; if this cluster gets them, give them to import as a further file")
+	for _, n := range d.beside {
+		p.note(n.Key, "", n.Why)
 	}
 	if d.partly {
 		return p.walk(chartRules, "", d.yaml, leftoverOfValues)
@@ -87,8 +84,8 @@ func (p *proposal) applyValue(r rule, path string, v value) error {
 	case v.empty():
 		p.note(path, "", "it is empty")
 		return nil
-	case p.document.kind() == "" && holdsTemplate(v.any): // an object is rendered; a container beside the driver may have a template of its own
-		p.note(path, "", "it is a template; write what it renders into the Distribution")
+	case p.document.kind() == "" && path != "secret.data" && path != "storageClass.custom" && holdsTemplate(v.any): // an object is rendered; a container beside the driver may have a template of its own
+		p.note(path, "", isTemplate)
 		return nil
 	case is && p.document.kind() == "" && reflect.DeepEqual(jsonValue(v.any), jsonValue(common)):
 		p.note(path, "", "it is the default of upstream's chart, and the bundle has its own")
@@ -132,8 +129,10 @@ func jsonValue(v any) any {
 	return plain
 }
 
+const isTemplate = "it is a template; write what it renders into the Distribution"
+
 // holdsTemplate reports whether a text is there for another program to fill in.
-func holdsTemplate(v any) bool { return holds(v, "{{", "{%") }
+func holdsTemplate(v any) bool { return holds(v, "{{", "{%", "${") }
 
 // holdsCipher reports whether SOPS has encrypted a text.
 func holdsCipher(v any) bool { return holds(v, "ENC[") }
