@@ -105,6 +105,9 @@ func (c *configuration) cloud(name string, options cloud.Options) (*cloud.Live, 
 		if err == nil {
 			c.weaknesses(name, settings.Weaknesses())
 			c.note(settings.CANote)
+			for _, key := range settings.Unread {
+				c.note(key)
+			}
 		}
 		return settings, err
 	}, cloud.LiveOptions{Options: options, Refused: c.reload, Services: []string{cinder, nova}, Moved: func(service, address string) {

@@ -114,6 +114,9 @@ func (s *source) connect(ctx context.Context, w *World) (*cloud.Cloud, error) {
 		return nil, err
 	}
 	s.weaknesses, s.caFile = settings.Weaknesses(), settings.CACertFile
+	for _, key := range settings.Unread {
+		fmt.Fprintln(w.Stderr, "Warning: "+key)
+	}
 	for _, weakness := range s.weaknesses {
 		fmt.Fprintln(w.Stderr, "Warning: "+weakness)
 	}

@@ -8,6 +8,7 @@ import (
 
 	storagev1 "k8s.io/api/storage/v1"
 
+	"github.com/cinder-csi/cinder-csi/generator/migrate"
 	"github.com/cinder-csi/cinder-csi/internal/cluster"
 )
 
@@ -40,6 +41,10 @@ func (c *clusterCheck) checkStorageClasses(ctx context.Context) {
 		}
 	}
 	for _, have := range existing {
+		if names := migrate.RefusedParameters(have, c.Bundle.DriverName); names != "" {
+			c.report.add("cluster.classes", Warning, "StorageClass "+have.Name+" has parameters that the driver does not take: "+names,
+				"the driver of a bundle refuses new claims of this class", "create another class without them, and use that for new claims")
+		}
 		want, same := ours[have.Name]
 		if same && !sameForever(have, want) {
 			c.report.add("cluster.classes", Error, "StorageClass "+have.Name+" exists with another provisioner, parameter or policy", "Kubernetes does not change these fields, so it refuses the bundle",

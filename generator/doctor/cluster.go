@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
+	"github.com/cinder-csi/cinder-csi/generator/migrate"
 	"github.com/cinder-csi/cinder-csi/internal/cluster"
 )
 
@@ -152,15 +153,22 @@ func (c *clusterCheck) notServed(ctx context.Context, api string, kinds ...strin
 
 func (c *clusterCheck) checkDriver(ctx context.Context) {
 	name := c.Bundle.DriverName
-	var others []string
+	var others, inline []string
 	ours := false
 	for _, w := range c.workloads {
+		if cluster.InlineVolumes(w.Pod, name) > 0 {
+			inline = append(inline, w.String())
+		}
 		switch {
 		case c.Bundle.Has(w):
 			ours = true
 		case w.DriverName() == name:
 			others = append(others, w.String())
 		}
+	}
+	if len(inline) > 0 {
+		c.report.add("cluster.driver", Warning, fmt.Sprintf("%d workloads have inline volumes of driver %s: %s", len(inline), name, list(inline)), "kubelet refuses these pods once the CSIDriver of the bundle is there",
+			migrate.InlineAdvice)
 	}
 	var existing struct{}
 	err := c.cluster.Get(ctx, "/apis/storage.k8s.io/v1/csidrivers/"+url.PathEscape(name), &existing)

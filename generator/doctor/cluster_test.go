@@ -317,6 +317,8 @@ var clusterFaults = []struct {
 		"cluster.monitoring", Warning, "the NetworkPolicy of the bundle does not let in Prometheus observability/p from namespace observability",
 	},
 	{"a class that cannot change", "/apis/storage.k8s.io/v1/storageclasses", `{"items": [{"metadata": {"name": "fast"}, "provisioner": "cinder.csi.openstack.org"}]}`, "cluster.classes", Error, "StorageClass fast exists with another"},
+	{"a class that the driver refuses", "/apis/storage.k8s.io/v1/storageclasses", `{"items": [{"metadata": {"name": "legacy"}, "provisioner": "kubernetes.io/cinder", "parameters": {"zone": "north", "fsType": "ext4"}}]}`, "cluster.classes", Warning, "StorageClass legacy has parameters that the driver does not take: zone"},
+	{"a pod with an inline volume", "/api/v1/pods", `{"items": [{"metadata": {"name": "scratch", "namespace": "default"}, "spec": {"volumes": [{"name": "a", "csi": {"driver": "cinder.csi.openstack.org"}}]}}]}`, "cluster.driver", Warning, "1 workloads have inline volumes of driver cinder.csi.openstack.org: Pod default/scratch"},
 	{"another default class", "/apis/storage.k8s.io/v1/storageclasses", `{"items": [{"metadata": {"name": "nfs", "annotations": {"storageclass.kubernetes.io/is-default-class": "true"}}}]}`, "cluster.classes", Warning, "StorageClass nfs is the default already"},
 	{
 		"another default snapshot class", "/apis/snapshot.storage.k8s.io/v1/volumesnapshotclasses",

@@ -2,14 +2,19 @@ package migrate
 
 import (
 	"encoding/json"
+	"errors"
+	"maps"
 	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 )
 
 // setAffinity takes out of the affinity of all nodes what leaves the nodes of the pools out: pools have this affinity too.
 func setAffinity(of pods) func(*proposal, value) error {
-	set := eachPlane(of, func(pl *v1alpha1.Plane) any { return &pl.Affinity })
+	set := aboutPods(eachPlane(of, func(pl *v1alpha1.Plane) any { return &pl.Affinity }))
 	if of.name != nodePods.name {
 		return set
 	}
@@ -19,6 +24,102 @@ func setAffinity(of pods) func(*proposal, value) error {
 		}
 		return p.affinityBesidePools()
 	}
+}
+
+// setSpread takes the constraints that count pods of the bundle.
+func setSpread(of pods) func(*proposal, value) error {
+	return aboutPods(eachPlane(of, func(pl *v1alpha1.Plane) any { return &pl.TopologySpreadConstraints }))
+}
+
+// aboutPods leaves out the terms that select pods by a label of upstream's: no pod of a bundle has it, so they would select nothing and still
+// replace what the bundle has by default.
+func aboutPods(set func(*proposal, value) error) func(*proposal, value) error {
+	const why = "without the terms that select pods by a label of upstream's, because no pod of a bundle has it"
+	return func(p *proposal, v value) error {
+		template, err := podTemplate(p.document)
+		if err != nil {
+			return err
+		}
+		kept, without := withoutOldLabels(v.any, template.Labels)
+		if (value{kept}).empty() {
+			return leave("it selects pods by a label of upstream's, which no pod of a bundle has; the bundle has its own rule")
+		}
+		err = set(p, value{kept})
+		if unknown := (*unknownField)(nil); errors.As(err, &unknown) {
+			return leave(unknown.Error() + "; add the rule with a Kustomize layer over the bundle")
+		}
+		if without && p.why == "" {
+			p.why = why
+		}
+		if err == nil && namesNamespaces(kept) {
+			p.why = strings.TrimPrefix(p.why+". ", ". ") + "It names namespaces of pods: see that they are those of the bundle (spec.namespaces)"
+		}
+		return err
+	}
+}
+
+// withoutOldLabels takes out each term with a selector on a label of upstream's pods, and what is empty then. It reports whether there was one.
+func withoutOldLabels(v any, own map[string]string) (any, bool) {
+	without := false
+	switch v := v.(type) {
+	case map[string]any:
+		kept := map[string]any{}
+		for key, below := range v {
+			more, cut := withoutOldLabels(below, own)
+			without = without || cut
+			if !cut || !(value{more}).empty() {
+				kept[key] = more
+			}
+		}
+		return kept, without
+	case []any:
+		var kept []any
+		for _, item := range v {
+			if selectsOldPods(item, own) {
+				without = true
+				continue
+			}
+			more, cut := withoutOldLabels(item, own)
+			if without = without || cut; !cut || !(value{more}).empty() {
+				kept = append(kept, more)
+			}
+		}
+		return kept, without
+	}
+	return v, false
+}
+
+// selectsOldPods reports whether a term, or a preference for one, selects the pods of the old driver by a label that those of a bundle lack.
+func selectsOldPods(item any, own map[string]string) bool {
+	term, _ := item.(map[string]any)
+	if preferred, is := term["podAffinityTerm"].(map[string]any); is {
+		term = preferred
+	}
+	var selector metav1.LabelSelector
+	if (value{term["labelSelector"]}).loosely(&selector) != nil {
+		return false
+	}
+	old := func(key string, values []string) bool {
+		return upstreamLabel(key) && (len(values) == 0 || slices.ContainsFunc(values, func(v string) bool {
+			return own[key] == v || strings.Contains(v, "cinder") || v == "controllerplugin" || v == "nodeplugin"
+		}))
+	}
+	for key, v := range selector.MatchLabels {
+		if old(key, []string{v}) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(selector.MatchExpressions, func(e metav1.LabelSelectorRequirement) bool { return old(e.Key, e.Values) })
+}
+
+func namesNamespaces(v any) bool {
+	switch v := v.(type) {
+	case map[string]any:
+		return v["namespaces"] != nil || slices.ContainsFunc(slices.Collect(maps.Values(v)), namesNamespaces)
+	case []any:
+		return slices.ContainsFunc(v, namesNamespaces)
+	}
+	return false
 }
 
 func (p *proposal) affinityBesidePools() error {

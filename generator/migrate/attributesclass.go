@@ -22,6 +22,12 @@ func (p *proposal) readAttributesClass(d document) error {
 		p.note("the class", "", "it stays in the cluster as it is: the driver of a bundle refuses its parameters, and external-resizer says so at the claim")
 		return nil
 	}
+	if d.text("apiVersion") != storageGroup+"/v1" {
+		p.note("the class", "", "it stays in the cluster as it is. Write it into spec.attributesClasses once each cluster has Kubernetes 1.34, and set spec.kubernetesVersion")
+		return nil
+	}
+	p.Spec.KubernetesVersion = "1.34"
+	p.note("apiVersion", "spec.kubernetesVersion", "Kubernetes serves the class as "+storageGroup+"/v1 since 1.34")
 	add(&p.Spec.AttributesClasses, map[string]v1alpha1.AttributesClass{d.name(): {Type: parsed.Type, Policy: parameters["policy"], Metadata: parsed.Metadata}})
 	p.note("the class", "spec.attributesClasses", "")
 	return nil

@@ -3,7 +3,7 @@ package migrate
 import (
 	"fmt"
 	"maps"
-	"path"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -19,7 +19,7 @@ const upstreamChart = "openstack-cinder-csi"
 var (
 	chartKeyNames = []string{"chart", "chartName", "chartname", "name", "releaseName"}
 	// valuesKeys hold values, as a mapping, as a text, or as a list of both.
-	valuesKeys = []string{"values", "valuesObject", "valuesContent", "valuesInline", "valuesTemplate"}
+	valuesKeys = []string{"values", "valuesObject", "valuesContent", "valuesInline", "valuesTemplate", "valuesSources"}
 	// setKeys hold single values: a list of names and values, or a mapping of keys with dots.
 	setKeys = []string{"set", "set_string", "parameters"}
 	// elsewhereKeys name values that stand elsewhere.
@@ -34,6 +34,9 @@ func carried(d document) ([]document, error) {
 		return nil, nil
 	}
 	c.walk(d.yaml)
+	if len(c.found) > 0 {
+		c.beside("", d.yaml)
+	}
 	if d.kind() == "HelmChartConfig" && c.found == nil { // K3s and RKE2: it changes the values of the HelmChart of its name
 		if spec, _ := d.yaml["spec"].(map[string]any); spec["valuesContent"] != nil {
 			c.add(map[string]any{"valuesContent": spec["valuesContent"]}, true)
@@ -48,6 +51,7 @@ func carried(d document) ([]document, error) {
 type carrier struct {
 	document document
 	found    []document
+	replaced []Note // of the values that are read
 	err      error
 }
 
@@ -75,17 +79,100 @@ func (c *carrier) walk(at any) {
 	}
 }
 
-// namesChart reports whether a mapping names the chart by one of its own keys, or as a HelmRelease does: chart.spec.chart.
+// beside finds the keys of the carrier that are no values, so that the first document tells of each.
+func (c *carrier) beside(above string, at any) {
+	switch v := at.(type) {
+	case map[string]any:
+		whole := namesChart(v)
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			path, below := join(above, key), v[key]
+			name, isText := below.(string)
+			switch {
+			case above == "" && slices.Contains([]string{"apiVersion", "kind", "metadata", "status"}, key):
+			case whole && (isValuesKey(key) || isText && slices.Contains(chartKeyNames, key) && lastOf(name) == upstreamChart):
+			case whole && key == "helm":
+				helm, _ := below.(map[string]any)
+				for _, inside := range slices.Sorted(maps.Keys(helm)) {
+					if !isValuesKey(inside) {
+						c.tell(join(path, inside), helm[inside])
+					}
+				}
+			case whole || !carriesChart(below):
+				c.tell(path, below)
+			default:
+				c.beside(path, below)
+			}
+		}
+	case []any:
+		for i, item := range v {
+			if path := fmt.Sprintf("%s[%d]", above, i); carriesChart(item) {
+				c.beside(path, item)
+			} else {
+				c.tell(path, item)
+			}
+		}
+	}
+}
+
+const (
+	ofInstaller = "it is for the tool that installs the chart, and the driver does not depend on it"
+	otherValues = "it has values of its own, for another chart or for single clusters; if this cluster gets them, give them to import as a further file"
+)
+
+// tell has a line for a key of the carrier.
+func (c *carrier) tell(path string, at any) {
+	why := ofInstaller
+	if holdsValues(at) {
+		why = otherValues
+	}
+	c.found[0].beside = append(c.found[0].beside, Note{Key: path, Why: why})
+}
+
+// holdsValues reports whether values of a chart stand below.
+func holdsValues(at any) bool {
+	switch v := at.(type) {
+	case map[string]any:
+		return hasValues(v) || slices.ContainsFunc(slices.Collect(maps.Values(v)), holdsValues)
+	case []any:
+		return slices.ContainsFunc(v, holdsValues)
+	}
+	return false
+}
+
+// carriesChart reports whether a mapping that names the chart stands below.
+func carriesChart(at any) bool {
+	switch v := at.(type) {
+	case map[string]any:
+		return namesChart(v) || slices.ContainsFunc(slices.Collect(maps.Values(v)), carriesChart)
+	case []any:
+		return slices.ContainsFunc(v, carriesChart)
+	}
+	return false
+}
+
+// lastOf is the name of a chart without its repository.
+func lastOf(name string) string { return name[strings.LastIndexByte(name, '/')+1:] }
+
+// namesChart reports whether a mapping names the chart by one of its own keys, or as a HelmRelease does: chart.spec.chart, or chart.name of Cluster API.
 func namesChart(m map[string]any) bool {
 	for _, key := range chartKeyNames {
-		if name, is := m[key].(string); is && path.Base(name) == upstreamChart && (key != "name" && key != "releaseName" || hasValues(m)) {
+		if name, is := m[key].(string); is && lastOf(name) == upstreamChart && (key != "name" && key != "releaseName" || hasValues(m)) {
 			return true
 		}
 	}
 	chart, _ := m["chart"].(map[string]any)
 	spec, _ := chart["spec"].(map[string]any)
-	name, _ := spec["chart"].(string)
-	return path.Base(name) == upstreamChart
+	for _, name := range []any{spec["chart"], chart["name"]} {
+		if text, _ := name.(string); lastOf(text) == upstreamChart {
+			return true
+		}
+	}
+	return false
+}
+
+// isValuesKey reports whether add reads a key.
+func isValuesKey(key string) bool {
+	return slices.Contains(valuesKeys, key) || slices.Contains(setKeys, key) || slices.Contains(elsewhereKeys, key)
 }
 
 func hasValues(m map[string]any) bool {
@@ -106,7 +193,7 @@ func (c *carrier) add(m map[string]any, only bool) {
 		}
 		for _, key := range elsewhereKeys {
 			if from[key] != nil {
-				elsewhere = append(elsewhere, key)
+				elsewhere = append(elsewhere, key+" "+strings.Join(namesIn(from[key]), " "))
 			}
 		}
 	}
@@ -117,14 +204,53 @@ func (c *carrier) add(m map[string]any, only bool) {
 	if len(values) == 0 && len(elsewhere) > 0 {
 		d.partly = true
 	}
+	d.beside, c.replaced = c.replaced, nil
 	c.found = append(c.found, d)
+}
+
+// namesIn are the texts below a value: names of files and objects.
+func namesIn(at any) []string {
+	switch v := at.(type) {
+	case string:
+		return []string{v}
+	case []any:
+		var all []string
+		for _, item := range v {
+			all = append(all, namesIn(item)...)
+		}
+		return all
+	case map[string]any:
+		var all []string
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			all = append(all, namesIn(v[key])...)
+		}
+		return all
+	}
+	return nil
+}
+
+// valueAt is the value at a path of keys.
+func valueAt(fields map[string]any, path []string) any {
+	var at any = fields
+	for _, key := range path {
+		m, _ := at.(map[string]any)
+		at = m[key]
+	}
+	return at
 }
 
 // values reads a mapping, a text with one, or a list of these. A word in a list is the name of a file.
 func (c *carrier) values(into map[string]any, key string, at any, elsewhere *[]string) {
 	switch v := at.(type) {
 	case map[string]any:
-		merge(into, v)
+		switch text, isText := v["template"].(string); {
+		case key == "valuesSources" && isText:
+			c.values(into, key, text, elsewhere)
+		case key == "valuesSources":
+			*elsewhere = append(*elsewhere, key+" "+strings.Join(namesIn(v), " "))
+		default:
+			merge(into, v)
+		}
 	case string:
 		var text map[string]any
 		switch {
@@ -138,7 +264,7 @@ func (c *carrier) values(into map[string]any, key string, at any, elsewhere *[]s
 	case []any:
 		for _, item := range v {
 			if name, is := item.(string); is && !strings.Contains(name, ":") {
-				*elsewhere = append(*elsewhere, key)
+				*elsewhere = append(*elsewhere, key+" "+name)
 				continue
 			}
 			c.values(into, key, item, elsewhere)
@@ -154,6 +280,9 @@ func (c *carrier) set(into map[string]any, key string, at any) {
 			return
 		}
 		parts := strings.Split(name, ".")
+		if there := valueAt(into, parts); there != nil && !reflect.DeepEqual(there, value) {
+			c.replaced = append(c.replaced, Note{Key: name, Why: key + " has another value for it, which counts"})
+		}
 		for i := range slices.Backward(parts) {
 			value = map[string]any{parts[i]: value}
 		}
@@ -162,6 +291,11 @@ func (c *carrier) set(into map[string]any, key string, at any) {
 	switch v := at.(type) {
 	case map[string]any:
 		if name, is := v["name"].(string); is {
+			for _, other := range slices.Sorted(maps.Keys(v)) {
+				if other != "name" && other != "value" {
+					c.replaced = append(c.replaced, Note{Key: key + " " + name + " " + other, Why: ofInstaller})
+				}
+			}
 			one(name, v["value"])
 			return
 		}
@@ -213,8 +347,19 @@ var aboutDriver = []string{"cinder-csi-plugin", upstreamChart, "cinder.csi.opens
 // isAboutDriver reports whether a document that nothing reads is about the driver all the same. Then it is not to be passed over.
 func (d document) isAboutDriver() bool {
 	text, err := yaml.Marshal(d.yaml)
-	return err == nil && !slices.Contains(withoutSettings, d.kind()) && slices.ContainsFunc(aboutDriver, func(word string) bool { return strings.Contains(string(text), word) })
+	return err == nil && !slices.Contains(withoutSettings, d.kind()) && whyUnread[d.kind()] == "" && slices.ContainsFunc(aboutDriver, func(word string) bool { return strings.Contains(string(text), word) })
 }
+
+// whyUnread is what to give in place of an object that holds what import could read, or makes it.
+var whyUnread = map[string]string{
+	"ManagedResource":     "its content is in Secrets, which import does not read; give a kubeconfig of the cluster that has the driver",
+	"SealedSecret":        "it holds a Secret; if that has a cloud.conf, give its text",
+	"ExternalSecret":      "it makes a Secret; if that has a cloud.conf, give its text",
+	"ClusterResourceSet":  "its manifests are in the ConfigMaps and Secrets that it names; give the ConfigMaps, or a kubeconfig of the workload cluster",
+	"PodDisruptionBudget": stays, "PodMonitor": stays, "ServiceMonitor": stays, "PrometheusRule": stays, "NetworkPolicy": stays,
+}
+
+const stays = "it stays in the cluster after the swap and selects nothing then; delete it if it is that of the old driver. The bundle has its own"
 
 // withoutSettings are kinds that an installation has and no setting is in.
 var withoutSettings = []string{

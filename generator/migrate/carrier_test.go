@@ -156,7 +156,7 @@ metadata: {name: cinder-csi-plugin}
 	for _, want := range []string{
 		"--default-fstype: left out", "--volume-name-prefix: left out", "env GOMAXPROCS: left out", "imagePullPolicy: left out", "livenessProbe: left out", "securityContext: left out",
 		"lifecycle: left out", "ports: left out", "volumeMounts: left out", "volume ca: left out", "volume nfs: left out", "spec.fsGroupPolicy: left out", "spec.storageCapacity: left out",
-		"PodMonitor cinder-csi-plugin: the document: left out: import does not read this, and it is about the driver",
+		"PodMonitor: left out: it stays in the cluster after the swap",
 	} {
 		if !strings.Contains(all, want) {
 			t.Errorf("want %q in:\n%s", want, all)

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	storagev1 "k8s.io/api/storage/v1"
+
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/internal/cluster"
@@ -43,7 +45,7 @@ var storageClassRules = []rule{
 func (p *proposal) readStorageClass(d document) error {
 	inTree := d.text("provisioner") == inTreeProvisioner
 	if inTree {
-		p.note("provisioner", "", inTreeStays)
+		p.note("the class", "", inTreeStays)
 	} else {
 		p.note("the class", "", classStays)
 	}
@@ -61,11 +63,66 @@ func (p *proposal) readStorageClass(d document) error {
 			p.note("parameters."+key.name, "", oneCloud)
 		}
 	}
+	p.tellParameters(refusedParameters(parameters, inTree))
+	return nil
+}
+
+// refusedParameters are what the driver of a bundle refuses in a class. Of an in-tree class Kubernetes translates the file system, in any
+// spelling, and passes the other parameters on as they are written.
+func refusedParameters(parameters map[string]string, inTree bool) ([]string, error) {
+	var noFileSystem error
 	if inTree {
-		return nil // Kubernetes translates them
+		parameters = maps.Clone(parameters)
+		for key, fsType := range parameters {
+			if strings.EqualFold(key, "fstype") {
+				delete(parameters, key)
+				if !slices.Contains(contract.FileSystems, fsType) {
+					noFileSystem = errType
+				}
+			}
+		}
 	}
 	_, unknown, err := contract.ParseStorageClass(parameters)
-	p.tellParameters(unknown, err)
+	return unknown, cmp.Or(err, noFileSystem)
+}
+
+// RefusedParameters names the parameters of a class for which the driver refuses a claim; empty if there is none, or the class is of another driver.
+func RefusedParameters(c storagev1.StorageClass, driver string) string {
+	inTree := c.Provisioner == inTreeProvisioner && driver == cluster.UpstreamName
+	if !inTree && c.Provisioner != driver {
+		return ""
+	}
+	unknown, err := refusedParameters(c.Parameters, inTree)
+	if err != nil {
+		unknown = append(unknown, "a value that the driver cannot read")
+	}
+	return strings.Join(unknown, ", ")
+}
+
+// setCustomClasses reads the classes that a text of the values holds.
+func setCustomClasses(p *proposal, v value) error {
+	text, err := v.text()
+	if err != nil {
+		return err
+	}
+	all, err := open(File{Name: p.file + " storageClass.custom", Content: []byte(text)})
+	if err != nil {
+		return leave("its text is no YAML of classes; these classes stay in the cluster as they are")
+	}
+	outer, read := p.file, false
+	defer func() { p.file = outer }()
+	for _, d := range all {
+		if d.kind() == "StorageClass" && isCinderClass(d) {
+			p.file, read = d.label(), true
+			if err := p.readStorageClass(d); err != nil {
+				return err
+			}
+		}
+	}
+	if p.file = outer; !read {
+		return leave("it has no class of the driver")
+	}
+	p.to = "" // the notes of the classes say what they became
 	return nil
 }
 

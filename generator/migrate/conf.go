@@ -23,6 +23,7 @@ const (
 	toWrite        = "write it into clouds.yaml"
 	fileNotInPods  = "the pods of a bundle do not have this file; mount it with a Kustomize layer over the bundle. Name its path there in clouds.yaml (key %s)"
 	secretInReadme = "the last line has the command for a Secret with clouds.yaml"
+	ofInTree       = "only the provider that was a part of Kubernetes read it; give the text of the Secret that it names, if that has a cloud.conf"
 	notOurs        = "it is for the cloud controller manager, which the bundle does not install"
 )
 
@@ -61,6 +62,10 @@ var confRules = []rule{
 	{key: "Global use-clouds", why: "a bundle always reads clouds.yaml"},
 	{key: "Global clouds-file", why: "the bundle mounts its own; put that file into the Secret; " + secretInReadme, credential: true},
 	{key: "Global cloud", to: "spec.credentials.cloud", set: setCloud},
+
+	{key: "Global secret-name", why: ofInTree},
+	{key: "Global secret-namespace", why: ofInTree},
+	{key: "Global kubeconfig-path", why: ofInTree},
 
 	{key: "BlockStorage node-volume-attach-limit", to: "spec.volumeAttachLimit", set: setAttachLimit},
 	{key: "BlockStorage node-volume-attach-reserve", why: "the bundle leaves the reserve at 1; set spec.volumeAttachLimit to a number instead"},
@@ -157,6 +162,8 @@ func (p *proposal) readConfSection(s *cloudconf.Section) error {
 			p.note(name+" of one of several clouds", "", "a bundle serves one cloud; replace only the image of upstream's plugin (docs/how-to/replace-upstream.md)")
 		case strings.EqualFold(s.Name, config.Global) && k.Value == "" && !k.Bare:
 			p.note(name, "", "it is empty")
+		case r.set != nil && holdsTemplate(k.Value):
+			p.note(name, "", isTemplate)
 		default:
 			if err := p.apply(r, name, value{k.Value}); err != nil {
 				return err

@@ -46,7 +46,7 @@ var containerRules = func() []rule {
 	rows := []rule{
 		{key: "image of a sidecar", to: "spec.images", why: "registry and repository, if they are not those of Kubernetes"},
 		{key: "resources", to: "spec.planes.*.resources"},
-		{key: "env of the driver", to: "spec.planes.*.env and spec.planes.controller.proxy"},
+		{key: "env of the driver", to: envOrProxy},
 		{key: "args of a sidecar", why: "a bundle has fixed flags for the sidecars; change them with a Kustomize layer over the bundle"},
 	}
 	for _, r := range flagRules {
@@ -64,7 +64,7 @@ var sidecars = map[string]string{
 
 // setContainers reads the containers one by one, and writes a note for each thing that they set.
 func setContainers(of pods, before bool) func(*proposal, value) error {
-	return func(p *proposal, _ value) error {
+	return func(p *proposal, v value) error {
 		template, err := podTemplate(p.document)
 		if err != nil {
 			return err
@@ -74,8 +74,10 @@ func setContainers(of pods, before bool) func(*proposal, value) error {
 		if before {
 			all = template.Spec.InitContainers
 		}
-		for _, c := range all {
-			if err := p.readContainer(of, c, driver(c)); err != nil {
+		items, _ := v.any.([]any)
+		for i, c := range all {
+			fields, _ := items[i].(map[string]any)
+			if err := p.readContainer(of, c, fields, driver(c)); err != nil {
 				return err
 			}
 		}
@@ -87,7 +89,7 @@ func setContainers(of pods, before bool) func(*proposal, value) error {
 	}
 }
 
-func (p *proposal) readContainer(of pods, c corev1.Container, driver bool) error {
+func (p *proposal) readContainer(of pods, c corev1.Container, fields map[string]any, driver bool) error {
 	key := "container " + c.Name
 	name := "driver"
 	switch sidecar, known := sidecars[imageName(c.Image)]; {
@@ -107,7 +109,12 @@ func (p *proposal) readContainer(of pods, c corev1.Container, driver bool) error
 	if !driver {
 		p.tellSidecar(key, c)
 	}
-	p.tellKeys(key, c)
+	p.prefix = key + " "
+	defer func() { p.prefix = "" }()
+	if err := p.walk(containerKeys, "", fields, func(string) string { return "the containers of a bundle have none" }); err != nil {
+		return err
+	}
+	p.prefix = ""
 	if len(c.Resources.Requests) > 0 || len(c.Resources.Limits) > 0 {
 		p.setContainerResources(of, name, c.Resources)
 		p.note(key+" resources", "spec.planes."+of.name+".resources."+name, "")
@@ -223,10 +230,7 @@ func (p *proposal) readVariables(of pods, c corev1.Container, used map[string]bo
 		if e.ValueFrom != nil {
 			v.ValueFrom = e.ValueFrom
 		}
-		before := len(p.notes)
-		if p.setVariable(key+"env "+e.Name, of, v); len(p.notes) == before {
-			p.note(key+"env "+e.Name, "spec.planes.*.env or spec.planes.controller.proxy", "")
-		}
+		p.setVariable(key+"env "+e.Name, of, v)
 	}
 }
 
@@ -311,7 +315,7 @@ func podTurnsZonesOff(pod corev1.PodSpec) bool {
 var usualFlags = []string{
 	"csi-address", "timeout", "leader-election", "leader-election-namespace", "leader-election-lease-duration", "leader-election-renew-deadline", "leader-election-retry-period",
 	"v", "feature-gates", "kubelet-registration-path", "health-port", "probe-timeout", "http-endpoint", "metrics-address", "metrics-path", "kube-api-qps", "kube-api-burst",
-	"worker-threads", "workers", "handle-volume-inuse-error", "extra-create-metadata", "logging-format", "retry-interval-max", "retry-interval-start", "resync",
+	"worker-threads", "workers", "handle-volume-inuse-error", "extra-create-metadata", "logging-format", "resync",
 	"connection-timeout", "enable-leader-election", "leader-election-type", "provisioner",
 }
 
@@ -344,29 +348,42 @@ func (p *proposal) tellSidecar(key string, c corev1.Container) {
 	}
 }
 
-// tellKeys has a line for each key of a container that the Distribution does not take.
-func (p *proposal) tellKeys(key string, c corev1.Container) {
-	for _, k := range []struct {
-		name  string
-		given bool
-		why   string
-	}{
-		{"imagePullPolicy", c.ImagePullPolicy != "" && c.ImagePullPolicy != corev1.PullIfNotPresent, "name it in spec.images.*.pullPolicy"},
-		{"livenessProbe", c.LivenessProbe != nil, fixedProbes},
-		{"readinessProbe", c.ReadinessProbe != nil, fixedProbes},
-		{"startupProbe", c.StartupProbe != nil, fixedProbes},
-		{"securityContext", c.SecurityContext != nil, "the containers of a bundle have the least rights that work"},
-		{"lifecycle", c.Lifecycle != nil, "the containers of a bundle have their own; spec.driver.drainTimeout says how long RPCs may take after SIGTERM"},
-		{"ports", len(c.Ports) > 0, "the ports of a bundle are fixed"},
-		{"volumeMounts", slices.ContainsFunc(c.VolumeMounts, ownMount), "the bundle mounts what the driver needs"},
-		{"volumeDevices", len(c.VolumeDevices) > 0, "the bundle mounts what the driver needs"},
-		{"workingDir", c.WorkingDir != "", "the containers of a bundle need none"},
-		{"terminationMessagePolicy", c.TerminationMessagePolicy != "" && c.TerminationMessagePolicy != corev1.TerminationMessageReadFile, "the containers of a bundle have their own"},
-		{"resizePolicy", len(c.ResizePolicy) > 0, "the containers of a bundle have none"},
-	} {
-		if k.given {
-			p.note(key+" "+k.name, "", k.why)
+// containerKeys are the keys of a container that readContainer reads, and why the others are left out. The walk tells of every other key.
+var containerKeys = []rule{
+	{key: "name", set: consumed},
+	{key: "image", set: consumed},
+	{key: "command", set: consumed},
+	{key: "args", set: consumed},
+	{key: "env", set: consumed},
+	{key: "envFrom", set: consumed},
+	{key: "resources", set: consumed},
+	{key: "restartPolicy", why: "the bundle has the driver among the containers"},
+	{key: "terminationMessagePath", set: consumed},
+	{key: "terminationMessagePolicy", set: unlessUsual("the containers of a bundle have their own", func(v value) bool { return v.any == string(corev1.TerminationMessageReadFile) })},
+	{key: "imagePullPolicy", set: unlessUsual("name it in spec.images.*.pullPolicy", func(v value) bool { return v.any == string(corev1.PullIfNotPresent) })},
+	{key: "livenessProbe", why: fixedProbes},
+	{key: "readinessProbe", why: fixedProbes},
+	{key: "startupProbe", why: fixedProbes},
+	{key: "securityContext", why: "the containers of a bundle have the least rights that work"},
+	{key: "lifecycle", why: "the containers of a bundle have their own; spec.driver.drainTimeout says how long RPCs may take after SIGTERM"},
+	{key: "ports", why: "the ports of a bundle are fixed"},
+	{key: "volumeMounts", set: unlessUsual("the bundle mounts what the driver needs", usualMount)},
+	{key: "volumeDevices", why: "the bundle mounts what the driver needs"},
+}
+
+// consumed is for a key that a reader has used already.
+func consumed(p *proposal, _ value) error {
+	p.to = ""
+	return nil
+}
+
+// unlessUsual leaves a value out, with a line if somebody chose it.
+func unlessUsual(why string, usual func(value) bool) func(*proposal, value) error {
+	return func(p *proposal, v value) error {
+		if p.to = ""; usual(v) {
+			return nil
 		}
+		return leave(why)
 	}
 }
 
@@ -375,9 +392,12 @@ const fixedProbes = "the probes of a bundle have fixed times"
 // usualMounts are the directories that upstream's manifests mount.
 var usualMounts = []string{"/csi", "/etc/config", "/etc/kubernetes", "/etc/cacert", "/registration", "/dev", "/var/lib/kubelet", "/etc/pki", "/etc/ssl", "/var/lib/csi/sockets/pluginproxy"}
 
-// ownMount reports whether somebody added a mount.
-func ownMount(m corev1.VolumeMount) bool {
-	return !slices.ContainsFunc(usualMounts, func(dir string) bool {
-		return m.MountPath == dir || strings.HasPrefix(m.MountPath, dir+"/") && dir != "/etc/ssl" && dir != "/etc/pki"
+// usualMount reports whether a container mounts nothing that somebody added.
+func usualMount(v value) bool {
+	var mounts []corev1.VolumeMount
+	return v.loosely(&mounts) == nil && !slices.ContainsFunc(mounts, func(m corev1.VolumeMount) bool {
+		return !slices.ContainsFunc(usualMounts, func(dir string) bool {
+			return m.MountPath == dir || strings.HasPrefix(m.MountPath, dir+"/") && dir != "/etc/ssl" && dir != "/etc/pki"
+		})
 	})
 }

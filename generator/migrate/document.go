@@ -2,10 +2,12 @@ package migrate
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -28,6 +30,8 @@ type document struct {
 	carried   bool   // values of upstream's chart for certain: they stand beside its name
 	partly    bool   // they change other values, so what they leave out says nothing
 	elsewhere string // what to give import besides
+
+	beside []Note // keys of the tool that holds the values
 }
 
 // header is a section of cloud.conf, such as [Global].
@@ -57,14 +61,21 @@ func open(f File) ([]document, error) {
 	var all []document
 	for _, part := range split(f.Content) {
 		var content map[string]any
-		err := yaml.UnmarshalStrict(helmHead.ReplaceAll(part.text, nil), &content)
+		text := helmHead.ReplaceAll(part.text, nil)
+		if len(text) < len(part.text) && string(bytes.TrimSpace(text)) == "null" { // a release without values of its own
+			all = append(all, document{file: f.Name, source: f.source(), yaml: map[string]any{}, carried: true})
+			continue
+		}
+		err := yaml.UnmarshalStrict(text, &content)
 		switch {
+		case err == nil && content["COMPUTED VALUES"] != nil && content["USER-SUPPLIED VALUES"] != nil, err != nil && helmRelease.Match(part.text):
+			return nil, fmt.Errorf("%w: %s: it is the output of helm get all; give that of helm get values", ErrFile, f.Name)
 		case err == nil:
 		case bytes.Contains(part.text, []byte("{{")), bytes.Contains(part.text, []byte("{%")):
 			return nil, fmt.Errorf("%w: %s: it looks like a template; give import what it renders%s", ErrFile, f.Name, part.lineOf(err))
 		default:
 			return nil, fmt.Errorf("%w: %s: it is neither cloud.conf, which begins with a section such as [Global], nor YAML mappings without repeated keys%s",
-				ErrFile, f.Name, part.lineOf(err))
+				ErrFile, f.Name, part.lineOf(err)+repeatedKey(err))
 		}
 		if content["sops"] != nil {
 			return nil, fmt.Errorf("%w: %s: it is encrypted by SOPS; decrypt it first: sops --decrypt", ErrFile, f.Name)
@@ -88,7 +99,10 @@ func open(f File) ([]document, error) {
 }
 
 // helmHead is what helm get values prints above them.
-var helmHead = regexp.MustCompile(`(?m)\A(?:USER-SUPPLIED|COMPUTED) VALUES:[ \t]*\r?$`)
+var helmHead = regexp.MustCompile(`(?m)\A(?:[ \t]*(?:#.*)?\r?\n)*(?:USER-SUPPLIED|COMPUTED) VALUES:[ \t]*\r?$`)
+
+// helmRelease is in what helm get all and helm status print.
+var helmRelease = regexp.MustCompile(`(?m)^(?:HOOKS|MANIFEST|LAST DEPLOYED):`)
 
 // ofParent are the values of upstream's chart in those of a parent chart: one mapping of which every key is one of the chart.
 func ofParent(d document) []document {
@@ -99,7 +113,7 @@ func ofParent(d document) []document {
 	for key, value := range d.yaml {
 		inside, _ := value.(map[string]any)
 		in := document{file: d.file + " " + key, source: d.source, yaml: inside, carried: true}
-		if _, isText := inside["clusterID"].(string); (isText || inside["clusterID"] == nil) && isValues(document{yaml: inside}) && !slices.ContainsFunc(slices.Collect(maps.Keys(inside)), func(key string) bool { return !isChartKey(key) }) {
+		if _, isText := inside["clusterID"].(string); key == upstreamChart && len(inside) > 0 || (isText || inside["clusterID"] == nil) && isValues(document{yaml: inside}) && !slices.ContainsFunc(slices.Collect(maps.Keys(inside)), func(key string) bool { return !isChartKey(key) }) {
 			found = append(found, in)
 		}
 	}
@@ -183,6 +197,17 @@ func (p part) lineOf(err error) string {
 	return fmt.Sprintf(" (line %d)", p.before+n)
 }
 
+var keyThere = regexp.MustCompile(`key "([A-Za-z0-9_./-]{1,60})" already set in map`)
+
+// repeatedKey names a key that a mapping has twice.
+func repeatedKey(err error) string {
+	m := keyThere.FindStringSubmatch(err.Error())
+	if m == nil {
+		return ""
+	}
+	return ": the key " + m[1] + " is there twice"
+}
+
 // value is a value of a file: what JSON has, or a text of cloud.conf.
 type value struct{ any }
 
@@ -211,13 +236,83 @@ func (v value) into(field any) error {
 	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
-	if err := d.Decode(field); err != nil {
-		if unknown, found := strings.CutPrefix(err.Error(), "json: unknown field "); found {
-			return fmt.Errorf("the Distribution has no field %s", unknown)
-		}
+	err = d.Decode(field)
+	wrong := (*json.UnmarshalTypeError)(nil)
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &wrong):
+		return typeError(wrong)
+	}
+	if unknown, found := strings.CutPrefix(err.Error(), "json: unknown field "); found {
+		return &unknownField{unknown}
+	}
+	return errType
+}
+
+// loosely decodes the value into an object of Kubernetes, whose further keys another rule tells of.
+func (v value) loosely(field any) error {
+	text, err := json.Marshal(v.any)
+	if err == nil {
+		err = json.Unmarshal(text, field)
+	}
+	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
+		return typeError(wrong)
+	}
+	if err != nil {
 		return errType
 	}
 	return nil
+}
+
+// unknownField is a field that Kubernetes has and a Distribution has not, or a mistake.
+type unknownField struct{ name string }
+
+func (e *unknownField) Error() string { return "the Distribution has no field " + e.name }
+
+// typeError says which type a value has. The value itself may be a secret.
+func typeError(e *json.UnmarshalTypeError) error {
+	is, _, _ := strings.Cut(e.Value, " ")
+	field := ""
+	if e.Field != "" {
+		field = e.Field + " "
+	}
+	want := map[reflect.Kind]string{
+		reflect.String: "text", reflect.Bool: "true or false", reflect.Int: "whole number", reflect.Int32: "whole number", reflect.Int64: "whole number",
+		reflect.Slice: "list", reflect.Map: "mapping", reflect.Struct: "mapping",
+	}[e.Type.Kind()]
+	return fmt.Errorf("%w (%sis of type %s, and %s is wanted)", errType, field, is, cmp.Or(want, "another type"))
+}
+
+// not is an error that says which type the value has in place of the one that is wanted.
+func (v value) not(wanted string) error {
+	is := "text"
+	switch v.any.(type) {
+	case map[string]any:
+		is = "mapping"
+	case []any:
+		is = "list"
+	case bool:
+		is = "true or false"
+	case float64, int64:
+		is = "number"
+	}
+	return fmt.Errorf("%w (it is of type %s, and %s is wanted)", errType, is, wanted)
+}
+
+// withTexts gives numbers and truth values below a mapping as texts, as Kubernetes reads quantities.
+func (v value) withTexts() value {
+	switch x := v.any.(type) {
+	case map[string]any:
+		all := map[string]any{}
+		for key, below := range x {
+			all[key] = value{below}.withTexts().any
+		}
+		return value{all}
+	case float64, int64:
+		return value{fmt.Sprint(x)}
+	}
+	return v
 }
 
 // text is a scalar as text, as Helm puts it into a template.
@@ -234,17 +329,25 @@ func (v value) text() (string, error) {
 // yes reads a boolean, written as one or as text.
 func (v value) yes() (bool, error) {
 	s, err := v.text()
-	if err != nil || s != "true" && s != "false" {
-		return false, errType
+	if err != nil {
+		return false, v.not("true or false")
 	}
-	return s == "true", nil
+	on, err := strconv.ParseBool(s)
+	if err != nil {
+		return false, v.not("true or false")
+	}
+	return on, nil
 }
 
-// whole reads a whole number.
+// whole reads a whole number, also where it is written as a text: Terraform and --set-string of Helm do so.
 func (v value) whole() (int, error) {
-	var n int
-	if err := v.into(&n); err != nil {
-		return 0, errType
+	s, err := v.text()
+	if err != nil {
+		return 0, v.not("a whole number")
+	}
+	n, err := strconv.Atoi(s)
+	if err != nil {
+		return 0, v.not("a whole number")
 	}
 	return n, nil
 }

@@ -26,6 +26,8 @@ type Found struct {
 	InTree        []string           // PersistentVolumes of the plugin that was a part of Kubernetes
 	Zones         []string           // of the Zoned, as nodes carry them
 	InTreeClasses []string           // StorageClasses of that plugin
+	Refused       []string           // StorageClasses with a parameter that the driver of a bundle refuses
+	Inline        []string           // workloads and Pods with a volume of the driver that has no claim
 }
 
 // ErrSeveral is a cluster with more than one installation that a bundle could replace.
@@ -54,6 +56,9 @@ func Find(ctx context.Context, c *cluster.Cluster, b cluster.Bundle, topologyKey
 		if class.Provisioner == inTreeProvisioner {
 			f.InTreeClasses = append(f.InTreeClasses, class.Name)
 		}
+		if names := RefusedParameters(class, b.DriverName); names != "" {
+			f.Refused = append(f.Refused, class.Name+" ("+names+")")
+		}
 	}
 	return f, nil
 }
@@ -68,6 +73,9 @@ func (f *Found) readWorkloads(ctx context.Context, c *cluster.Cluster, b cluster
 	var namespaces []string
 	roles := map[bool]cluster.Workload{} // whether on the nodes
 	for _, w := range workloads {
+		if cluster.InlineVolumes(w.Pod, b.DriverName) > 0 {
+			f.Inline = append(f.Inline, w.String())
+		}
 		if b.Has(w) || w.DriverName() != b.DriverName || len(chosen) > 0 && !slices.Contains(chosen, w.Namespace) {
 			continue
 		}
@@ -197,6 +205,8 @@ func (a Adoption) findings() []Step {
 		{a.unusableZones(), "Nodes get no zone label from this bundle, and these PersistentVolumes need one. Set spec.topology.mode to enabled, with a zoneMap"},
 		{a.unserved(f.InTree), "Kubernetes gives in-tree volumes to the driver with the name " + cluster.UpstreamName + ", which this bundle does not have. Set spec.driver.name, or these PersistentVolumes have no driver"},
 		{a.unserved(f.InTreeClasses), "Kubernetes gives claims of in-tree classes to the driver with the name " + cluster.UpstreamName + ", which this bundle does not have. Set spec.driver.name, or replace these StorageClasses"},
+		{f.Inline, strings.ToUpper(InlineAdvice[:1]) + InlineAdvice[1:] + ". These have such volumes"},
+		{f.Refused, "The driver of a bundle refuses new claims of these StorageClasses, because of the parameters in brackets. Create other classes without them"},
 		{a.otherIDs(), fmt.Sprintf("The bundle marks volumes with %q, and the old driver with another ID. Tools find the volumes by it: set spec.clusterID to it", a.ClusterID)},
 	} {
 		if len(c.names) > 0 {

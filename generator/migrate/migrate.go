@@ -100,6 +100,9 @@ func (i *Importer) Import(files iter.Seq2[File, error]) (v1alpha1.Distribution, 
 	notes = append(notes, mapped...)
 	notes = append(notes, known.tellOtherSecrets()...)
 	notes = append(notes, known.volumes.tell(known.volumeFiles)...)
+	if n := len(in.inline); n > 0 {
+		notes = append(notes, Note{File: strings.Join(in.inlineOf, ", "), Key: fmt.Sprintf("workloads with inline volumes (%d): %s", n, someOf(in.inline)), Why: InlineAdvice})
+	}
 	if known.credentials { // once: every key of a credential would repeat it
 		n := Note{File: "all files", Key: "credentials", Why: "import never prints them. Put them into driver-clouds.yaml and create the Secret: " + secretCommand("driver-clouds.yaml")}
 		if i.CloudsYAML != "" {
@@ -107,7 +110,8 @@ func (i *Importer) Import(files iter.Seq2[File, error]) (v1alpha1.Distribution, 
 		}
 		notes = append(notes, n)
 	}
-	return all.into, notes, nil
+	accepted, refused := known.accept(all.into)
+	return accepted, append(notes, refused...), nil
 }
 
 // proposal is the Distribution that one document makes, and its notes.
@@ -117,11 +121,12 @@ type proposal struct {
 	document document
 	known    *facts
 	to, why  string // where a rule put its value, and what differs, if its row does not say
+	prefix   string // of the keys below, such as the name of a container
 	notes    []Note
 }
 
 func (p *proposal) note(key, to, why string) {
-	p.notes = append(p.notes, Note{File: p.file, Key: key, To: to, Why: why})
+	p.notes = append(p.notes, Note{File: p.file, Key: p.prefix + key, To: to, Why: why})
 }
 
 // format reads one kind of document.
@@ -203,7 +208,7 @@ func (p *proposal) apply(r rule, key string, v value) error {
 	case errors.As(err, &out):
 		p.note(key, "", out.why)
 	case err != nil:
-		return p.problem("%s: %w", key, err)
+		return p.problem("%s%s: %w", p.prefix, key, err)
 	case p.to != "":
 		p.note(key, p.to, p.why)
 	}

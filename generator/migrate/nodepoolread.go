@@ -25,7 +25,7 @@ func (p *proposal) readDaemonSet(d document) error {
 		p.note("the DaemonSet", "", sets.left[d.identity()])
 		return nil
 	}
-	return p.walkObject(daemonSetRules, "", d.yaml)
+	return p.walk(daemonSetRules, "", d.yaml, leftoverOfObject)
 }
 
 // readPool compares a DaemonSet with that of all nodes. Only what a pool cannot have of its own gets a note key by key.

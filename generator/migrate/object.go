@@ -33,10 +33,13 @@ func (d document) group() string {
 
 // unreadKind is what notes call a document that no format reads.
 func (d document) unreadKind() string {
-	if d.kind() == "" {
-		return "a document without a kind"
+	switch {
+	case d.kind() != "":
+		return d.kind()
+	case d.file != d.source:
+		return "a document without a kind in " + d.file
 	}
-	return d.kind()
+	return "a document without a kind"
 }
 
 // label is what notes and errors call the document.
@@ -100,14 +103,14 @@ var objectKinds = []objectKind{
 func (k objectKind) format() format {
 	f := format{name: k.kind, is: k.is, read: k.read}
 	if f.read == nil {
-		f.read = func(p *proposal, d document) error { return p.walkObject(k.rules, "", d.yaml) }
+		f.read = func(p *proposal, d document) error { return p.walk(k.rules, "", d.yaml, leftoverOfObject) }
 	}
 	return f
 }
 
-// walkObject applies the rules to an object. Each key of its spec gets a note. Of metadata and status only the keys with a rule
-// are read, because the others are no settings.
-func (p *proposal) walkObject(rules []rule, above string, fields map[string]any) error {
+// walk applies the rules to a mapping, key by key. A key without a rule is a leftover: the caller says why it is left out, so no reader can
+// forget one. Without a reason the key is no setting, such as the name of an object.
+func (p *proposal) walk(rules []rule, above string, fields map[string]any, leftover func(path string) string) error {
 	for _, key := range slices.Sorted(maps.Keys(fields)) {
 		path := join(above, key)
 		v := value{fields[key]}
@@ -118,16 +121,25 @@ func (p *proposal) walkObject(rules []rule, above string, fields map[string]any)
 			if err := p.applyValue(rules[i], path, v); err != nil {
 				return err
 			}
-		case slices.ContainsFunc(rules, func(r rule) bool { return strings.HasPrefix(r.key, path+".") }):
-			if !isMap && v.any != nil {
-				return p.problem("%s: %w", path, errType)
+		case !slices.ContainsFunc(rules, func(r rule) bool { return strings.HasPrefix(r.key, path+".") }):
+			if why := leftover(path); why != "" {
+				p.note(path, "", why)
 			}
-			if err := p.walkObject(rules, path, below); err != nil {
+		case !isMap && v.any != nil:
+			return p.problem("%s: %w", path, v.not("a mapping"))
+		default:
+			if err := p.walk(rules, path, below, leftover); err != nil {
 				return err
 			}
-		case strings.HasPrefix(path, "spec."):
-			p.note(path, "", "the driver does not depend on it")
 		}
 	}
 	return nil
+}
+
+// leftoverOfObject is why a key of an object is left out. Of metadata and status only the keys with a rule are settings.
+func leftoverOfObject(path string) string {
+	if strings.HasPrefix(path, "spec.") {
+		return "the driver does not depend on it"
+	}
+	return ""
 }

@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"iter"
@@ -8,6 +9,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/cinder-csi/cinder-csi/internal/cluster"
 )
 
 // input is what was read of all files.
@@ -15,6 +18,8 @@ type input struct {
 	documents []document
 	objects   map[string][]document // the same, by identity
 	notes     []Note
+	inline    []string // workloads with an inline volume of the driver
+	inlineOf  []string // their arguments
 }
 
 // readAll reads the files one after the other, and keeps only the documents that a format reads.
@@ -28,7 +33,7 @@ func readAll(files iter.Seq2[File, error]) (*input, error) {
 			return nil, err
 		}
 		if sources = appendNew(sources, f.source()); unread[f.source()] == nil {
-			unread[f.source()] = &otherKinds{count: map[string]int{}}
+			unread[f.source()] = &otherKinds{count: map[string]int{}, about: map[string]string{}}
 		}
 		documents, err := open(f)
 		clear(f.Content)
@@ -52,18 +57,25 @@ func readAll(files iter.Seq2[File, error]) (*input, error) {
 
 // otherKinds are the documents of one argument that no format reads.
 type otherKinds struct {
-	count map[string]int // by kind
-	about []string       // those that are about the driver all the same
-	read  bool           // another document of the argument is read
+	count map[string]int    // by kind
+	about map[string]string // those that are about the driver all the same, with what to give instead
+	read  bool              // another document of the argument is read
 }
 
 // keep sorts documents. An object that is there twice, as in a must-gather directory, is kept once.
 func (in *input) keep(documents []document, other *otherKinds) {
 	for _, d := range documents {
 		if !isRead(d) {
-			if d.isAboutDriver() {
-				other.about = appendNew(other.about, d.label())
-			} else {
+			switch inline := inlineVolumes(d); {
+			case inline > 0:
+				in.inline, in.inlineOf = append(in.inline, d.name()), appendNew(in.inlineOf, d.source)
+			case d.ofKubespray():
+				other.about[d.label()] = ofKubespray
+			case d.isAboutDriver() && slices.Contains(operatorWorkloads, d.name()):
+				other.about[d.label()] = ofOperator
+			case d.isAboutDriver():
+				other.about[d.label()] = aboutTheDriver
+			default:
 				other.count[d.unreadKind()]++
 			}
 			continue
@@ -77,6 +89,25 @@ func (in *input) keep(documents []document, other *otherKinds) {
 	}
 }
 
+// inlineVolumes is the number of volumes of the driver that the pods of a workload have without a claim.
+func inlineVolumes(d document) int {
+	if !isWorkload(d.kind()) {
+		return 0
+	}
+	template, err := podTemplate(d)
+	if err != nil {
+		return 0
+	}
+	return cluster.InlineVolumes(template.Spec, cluster.UpstreamName)
+}
+
+// ofKubespray reports whether a document has variables of Kubespray about the driver.
+func (d document) ofKubespray() bool {
+	return d.kind() == "" && slices.ContainsFunc(slices.Collect(maps.Keys(d.yaml)), func(key string) bool {
+		return strings.HasPrefix(key, "cinder_csi_") || strings.HasPrefix(key, "cinder_topology") || strings.HasPrefix(key, "external_openstack_")
+	})
+}
+
 // identity tells objects from each other.
 func (d document) identity() string { return d.kind() + " " + d.namespace() + "/" + d.name() }
 
@@ -86,31 +117,44 @@ func (d document) sameContent(other document) bool {
 
 // tellUnread names what no format reads. An argument without anything to read is a mistake.
 func (in *input) tellUnread(source string, other *otherKinds) error {
-	var kinds []string
+	var kinds, advice []string
 	for _, kind := range slices.Sorted(maps.Keys(other.count)) {
 		n := ""
 		if other.count[kind] > 1 {
 			n = fmt.Sprintf(" (%d)", other.count[kind])
 		}
 		kinds = append(kinds, kind+n)
-		in.notes = append(in.notes, Note{File: source, Key: kind + n, Why: "it has no setting of the driver"})
+		why := cmp.Or(whyUnread[kind], "it has no setting of the driver")
+		if whyUnread[kind] != "" {
+			advice = append(advice, ". "+kind+": "+whyUnread[kind])
+		}
+		in.notes = append(in.notes, Note{File: source, Key: kind + n, Why: why})
 	}
-	for _, label := range other.about {
-		in.notes = append(in.notes, Note{File: label, Key: "the document", Why: aboutTheDriver})
+	for _, label := range slices.Sorted(maps.Keys(other.about)) {
+		in.notes = append(in.notes, Note{File: label, Key: "the document", Why: other.about[label]})
 	}
 	switch {
 	case other.read:
 		return nil
 	case len(other.about) > 0:
-		return fmt.Errorf("%w: %s: %s", ErrFile, strings.Join(other.about, ", "), aboutTheDriver)
+		var problems []error
+		for _, label := range slices.Sorted(maps.Keys(other.about)) {
+			problems = append(problems, fmt.Errorf("%w: %s: %s", ErrFile, label, other.about[label]))
+		}
+		return errors.Join(problems...)
 	}
 	found := "nothing"
 	if len(kinds) > 0 {
 		found = strings.Join(kinds, ", ")
 	}
 	return fmt.Errorf("%w: %s: it has %s, and no setting of a Cinder driver. Import reads cloud.conf, the values of the chart openstack-cinder-csi, "+
-		"the workloads, classes, ConfigMaps and PersistentVolumes of an installation, and the configuration of OpenShift and HyperShift", ErrFile, source, found)
+		"the workloads, classes, ConfigMaps and PersistentVolumes of an installation, and the configuration of OpenShift and HyperShift%s", ErrFile, source, found, strings.Join(advice, ""))
 }
+
+const (
+	ofKubespray = "it has variables of Kubespray. Give what Kubespray makes of them: cinder-csi-*.yml and the cloud.conf in /etc/kubernetes of a control plane node, or --kubeconfig"
+	ofOperator  = "OpenShift's operator makes it of objects that import reads: Infrastructure, ClusterCSIDriver, Proxy, Network, APIServer and the ConfigMaps (docs/how-to/import.md)"
+)
 
 // aboutTheDriver is what to do with a document that import knows to be about the driver and does not read.
 const aboutTheDriver = "import does not read this, and it is about the driver. Give what it renders or makes: the output of kustomize build or helm template, the text of helm get values, or --kubeconfig"

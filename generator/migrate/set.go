@@ -3,6 +3,7 @@ package migrate
 import (
 	"maps"
 	"net/url"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -66,7 +67,7 @@ func add[T any](into *map[string]T, more map[string]T) {
 func setResources(container string, of pods) func(*proposal, value) error {
 	return func(p *proposal, v value) error {
 		var r v1alpha1.Resources
-		if err := v.into(&r); err != nil {
+		if err := v.withTexts().into(&r); err != nil {
 			return err
 		}
 		for _, pl := range of.planes(&p.Spec.Planes) {
@@ -107,6 +108,9 @@ func setRepository(name string) func(*proposal, value) error {
 			return leave("it is a former home of the public images, which has none of today's; the bundle takes them from " + publicRegistry)
 		case !found || !strings.ContainsAny(registry, ".:"):
 			return leave("it names no registry; name registry and repository in spec.images." + name)
+		}
+		if named, _, tagged := strings.Cut(repository, ":"); tagged {
+			repository, p.why = named, "without its tag: the bundle names the version that this driver was tested with"
 		}
 		image := imageOf(p, name)
 		image.Registry, image.Repository = registry, repository
@@ -152,6 +156,21 @@ func setIgnoredZone(p *proposal, v value) error {
 	}
 	p.Spec.Topology.Mode = v1alpha1.Enabled
 	return nil
+}
+
+func setReplicas(p *proposal, v value) error {
+	n, err := v.whole()
+	p.Spec.Planes.Controller.Replicas = &n
+	return err
+}
+
+func setKubeletDir(p *proposal, v value) error {
+	dir, err := v.text()
+	if dir = path.Clean(dir); err == nil && dir == usualKubeletDir {
+		return leave("it is the default of upstream's chart, and the bundle has its own")
+	}
+	p.Spec.Driver.KubeletDir = dir
+	return err
 }
 
 func setPodMonitor(p *proposal, v value) error {
@@ -217,8 +236,9 @@ func setExtraArgs(of pods) func(*proposal, value) error {
 				p.note("an argument of extraArgs", "", "it is no flag, and the driver takes none")
 			}
 		}
+		err = p.readFlags(of, "extraArgs ", corev1.Container{Args: args}, map[string]bool{})
 		p.to = "" // the notes of the flags say what they became
-		return p.readFlags(of, "extraArgs ", corev1.Container{Args: args}, map[string]bool{})
+		return err
 	}
 }
 
@@ -236,6 +256,9 @@ func argsOf(v value) ([]string, error) {
 	return args, err
 }
 
+// envOrProxy is where the variables of the driver go.
+const envOrProxy = "spec.planes.*.env or spec.planes.controller.proxy"
+
 const mayHoldSecret = "it may hold a secret, which a Distribution must not"
 
 // secretName matches names of variables and flags that may hold a secret.
@@ -251,6 +274,7 @@ func setEnv(of pods) func(*proposal, value) error {
 		for _, e := range env {
 			p.setVariable("csi.plugin.extraEnv "+e.Name, of, e)
 		}
+		p.to = "" // the notes of the variables say what they became
 		return nil
 	}
 }
@@ -270,10 +294,15 @@ func (p *proposal) setVariable(key string, of pods, e variable) {
 		p.note(key, "", mayHoldSecret)
 	case field != nil:
 		*field = e.Value
+		if strings.ToUpper(e.Name) != "NO_PROXY" && e.Value != "" && !strings.Contains(e.Value, "://") {
+			*field = "http://" + e.Value // as the programs read it
+		}
+		p.note(key, "spec.planes.controller.proxy", "")
 	default:
 		for _, pl := range of.planes(&p.Spec.Planes) {
 			add(&pl.Env, map[string]string{e.Name: e.Value})
 		}
+		p.note(key, "spec.planes."+of.name+".env", "")
 	}
 }
 

@@ -44,8 +44,11 @@ func (p *proposal) readValues(d document) error {
 	if d.elsewhere != "" {
 		p.note("the values", "", d.elsewhere)
 	}
+	for _, n := range d.beside {
+		p.note(n.Key, "", n.Why)
+	}
 	if d.partly {
-		return p.walkValues("", d.yaml)
+		return p.walk(chartRules, "", d.yaml, leftoverOfValues)
 	}
 	if !p.known.clusterID {
 		p.Spec.ClusterID = chartClusterID
@@ -60,7 +63,7 @@ func (p *proposal) readValues(d document) error {
 		p.Spec.Topology.Mode = v1alpha1.Enabled
 		p.note("csi.provisioner.topology", "spec.topology.mode", "it is not in the file, and the default of the chart is true: "+zonesStay)
 	}
-	return p.walkValues("", d.yaml)
+	return p.walk(chartRules, "", d.yaml, leftoverOfValues)
 }
 
 // provisionerTopology is whether upstream's provisioner passes zones, as values say.
@@ -71,29 +74,9 @@ func provisionerTopology(d document) (any, bool) {
 	return topology, topology != nil && topology != ""
 }
 
-func (p *proposal) walkValues(above string, fields map[string]any) error {
-	for _, key := range slices.Sorted(maps.Keys(fields)) {
-		path := strings.TrimPrefix(above+"."+key, ".")
-		v := value{fields[key]}
-		if i := slices.IndexFunc(chartRules, func(r rule) bool { return r.key == path }); i >= 0 {
-			if err := p.applyValue(chartRules[i], path, v); err != nil {
-				return err
-			}
-			continue
-		}
-		if !slices.ContainsFunc(chartRules, func(r rule) bool { return strings.HasPrefix(r.key, path+".") }) {
-			p.note(path, "", "import does not know this key: openstack-cinder-csi 2.36.0 has none of this name"+didYouMean(path, chartKeys()))
-			continue
-		}
-		below, isMap := v.any.(map[string]any)
-		if !isMap && v.any != nil {
-			return p.problem("%s: %w", path, errType)
-		}
-		if err := p.walkValues(path, below); err != nil {
-			return err
-		}
-	}
-	return nil
+// leftoverOfValues is why a key of values is left out.
+func leftoverOfValues(path string) string {
+	return "import does not know this key: openstack-cinder-csi 2.36.0 has none of this name" + didYouMean(path, chartKeys())
 }
 
 func (p *proposal) applyValue(r rule, path string, v value) error {
@@ -101,8 +84,8 @@ func (p *proposal) applyValue(r rule, path string, v value) error {
 	case v.empty():
 		p.note(path, "", "it is empty")
 		return nil
-	case p.document.kind() == "" && holdsTemplate(v.any): // an object is rendered; a container beside the driver may have a template of its own
-		p.note(path, "", "it is a template; write what it renders into the Distribution")
+	case p.document.kind() == "" && path != "secret.data" && path != "storageClass.custom" && holdsTemplate(v.any): // an object is rendered; a container beside the driver may have a template of its own
+		p.note(path, "", isTemplate)
 		return nil
 	case is && p.document.kind() == "" && reflect.DeepEqual(jsonValue(v.any), jsonValue(common)):
 		p.note(path, "", "it is the default of upstream's chart, and the bundle has its own")
@@ -146,8 +129,10 @@ func jsonValue(v any) any {
 	return plain
 }
 
+const isTemplate = "it is a template; write what it renders into the Distribution"
+
 // holdsTemplate reports whether a text is there for another program to fill in.
-func holdsTemplate(v any) bool { return holds(v, "{{", "{%") }
+func holdsTemplate(v any) bool { return holds(v, "{{", "{%", "${") }
 
 // holdsCipher reports whether SOPS has encrypted a text.
 func holdsCipher(v any) bool { return holds(v, "ENC[") }
@@ -208,7 +193,7 @@ var chartRules = slices.Concat(
 		{key: "csi.plugin.podMonitor.enabled", to: "spec.monitoring.kind", set: setPodMonitor},
 		{key: "csi.plugin.podMonitor.additionalLabels", why: "add them with a Kustomize layer over the bundle"},
 		{key: "csi.plugin.extraArgs", to: "spec.driver.extraArgs", set: setExtraArgs(bothPods)},
-		{key: "csi.plugin.extraEnv", to: "spec.planes.*.env and spec.planes.controller.proxy", set: setEnv(bothPods)},
+		{key: "csi.plugin.extraEnv", to: envOrProxy, set: setEnv(bothPods)},
 		{key: "logVerbosityLevel", to: "spec.driver.logLevel", set: setLogLevel},
 		{key: "secret.enabled", why: "the bundle always mounts a Secret, with clouds.yaml; " + secretInReadme, credential: true},
 		{key: "secret.hostMount", why: "the bundle mounts a Secret and no file of the host; " + secretInReadme, credential: true},
@@ -221,7 +206,7 @@ var chartRules = slices.Concat(
 		{key: "storageClass.retain.isDefault", to: "spec.storageClasses.default", why: "your default class stays the only one", set: keepDefault},
 		{key: "storageClass.delete.allowVolumeExpansion", why: "the class stays in the cluster as it is"},
 		{key: "storageClass.retain.allowVolumeExpansion", why: "the class stays in the cluster as it is"},
-		{key: "storageClass.custom", why: "these classes stay in the cluster as they are; with equal names set spec.storageClasses.namePrefix"},
+		{key: "storageClass.custom", to: "spec.storageClasses", why: "these classes stay in the cluster as they are", set: setCustomClasses},
 		{key: "clusterID", to: "spec.clusterID", set: func(p *proposal, v value) (err error) { p.Spec.ClusterID, err = v.text(); return err }},
 		{key: "pvcAnnotations", to: "spec.driver.pvcAnnotations", set: setPVCAnnotations},
 		{key: "priorityClassName", to: "spec.planes.*.priorityClassName", set: eachPlane(bothPods, func(pl *v1alpha1.Plane) any { return &pl.PriorityClassName })},
@@ -260,10 +245,10 @@ func podRules(at string, pods pods) []rule {
 	if pods.name == nodePods.name {
 		return append(rules,
 			rule{key: at + "dnsPolicy", why: "the node pods call no service by name"},
-			rule{key: at + "kubeletDir", to: "spec.driver.kubeletDir", set: func(p *proposal, v value) error { return v.into(&p.Spec.Driver.KubeletDir) }})
+			rule{key: at + "kubeletDir", to: "spec.driver.kubeletDir", set: setKubeletDir})
 	}
 	return append(rules,
-		rule{key: at + "replicas", to: to + "replicas", set: func(p *proposal, v value) error { return v.into(&p.Spec.Planes.Controller.Replicas) }},
+		rule{key: at + "replicas", to: to + "replicas", set: setReplicas},
 		rule{key: at + "strategy.type", to: to + "updateStrategy.type", set: func(p *proposal, v value) error { return v.into(&p.Spec.Planes.Controller.UpdateStrategy.Type) }},
 		rule{key: at + "strategy.rollingUpdate.maxUnavailable", to: to + "updateStrategy.rollingUpdate.maxUnavailable", set: setRollingUpdate(func(r *v1alpha1.RollingUpdate) any { return &r.MaxUnavailable })},
 		rule{key: at + "strategy.rollingUpdate.maxSurge", to: to + "updateStrategy.rollingUpdate.maxSurge", set: setRollingUpdate(func(r *v1alpha1.RollingUpdate) any { return &r.MaxSurge })})

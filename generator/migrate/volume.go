@@ -25,6 +25,10 @@ const (
 	sharedVolumes = "the driver of a bundle refuses to attach a file system to several nodes; move the data of volumes with ReadWriteMany first"
 )
 
+// InlineAdvice is what to do with pods that have volumes of the driver without a claim.
+const InlineAdvice = "the driver serves no inline volumes (volumes[].csi in a pod; upstream's did before 1.31); give these pods generic ephemeral volumes " +
+	"(volumes[].ephemeral) before the swap, because the old driver has to delete theirs"
+
 func isCinderVolume(d document) bool {
 	spec, _ := d.yaml["spec"].(map[string]any)
 	return spec["cinder"] != nil || d.text("spec", "csi", "driver") == cluster.UpstreamName

@@ -1,7 +1,6 @@
 package migrate
 
 import (
-	"encoding/json"
 	"maps"
 	"reflect"
 	"slices"
@@ -16,7 +15,10 @@ import (
 // runsDriver is whether a workload runs a Cinder driver.
 func runsDriver(d document) bool {
 	template, err := podTemplate(d)
-	return err == nil && !slices.Contains(operatorWorkloads, d.name()) && slices.ContainsFunc(cluster.Containers(template.Spec), isDriver(template.Spec))
+	if err != nil { // its reader says which key is wrong
+		return d.isAboutDriver()
+	}
+	return !slices.Contains(operatorWorkloads, d.name()) && slices.ContainsFunc(cluster.Containers(template.Spec), isDriver(template.Spec))
 }
 
 // isDriver is whether a container of the pod runs a Cinder driver. A program of another name on a node is known by the directory of the socket.
@@ -66,12 +68,8 @@ func podTemplate(d document) (corev1.PodTemplateSpec, error) {
 			Template corev1.PodTemplateSpec `json:"template"`
 		} `json:"spec"`
 	}
-	text, err := json.Marshal(d.yaml)
-	if err == nil {
-		err = json.Unmarshal(text, &w)
-	}
-	if err != nil {
-		return corev1.PodTemplateSpec{}, errType
+	if err := (value{d.yaml}).loosely(&w); err != nil {
+		return corev1.PodTemplateSpec{}, err
 	}
 	return w.Spec.Template, nil
 }
@@ -94,6 +92,8 @@ func templateRules(of pods) []rule {
 	to := "spec.planes." + of.name + "."
 	const pod = "spec.template.spec."
 	return []rule{
+		{key: "metadata.labels", set: setObjectMap(upstreamLabel, "the objects of a bundle have fixed labels; add yours with a Kustomize layer over the bundle")},
+		{key: "metadata.annotations", set: setObjectMap(installersAnnotation, "the objects of a bundle have their own; add yours with a Kustomize layer over the bundle")},
 		{key: "spec.selector", why: "the objects of a bundle have fixed labels"},
 		{key: "spec.template.metadata.labels", to: to + "podLabels", set: setOwnMap(of, labels, upstreamLabel)},
 		{key: "spec.template.metadata.annotations", to: to + "podAnnotations", set: setOwnMap(of, annotations, installersAnnotation)},
@@ -102,7 +102,7 @@ func templateRules(of pods) []rule {
 		{key: pod + "nodeSelector", to: to + "nodeSelector", set: eachPlane(of, func(pl *v1alpha1.Plane) any { return &pl.NodeSelector })},
 		{key: pod + "tolerations", to: to + "tolerations", set: setTolerations(of)},
 		{key: pod + "affinity", to: to + "affinity", set: setAffinity(of)},
-		{key: pod + "topologySpreadConstraints", to: to + "topologySpreadConstraints", set: eachPlane(of, func(pl *v1alpha1.Plane) any { return &pl.TopologySpreadConstraints })},
+		{key: pod + "topologySpreadConstraints", to: to + "topologySpreadConstraints", set: setSpread(of)},
 		{key: pod + "priorityClassName", to: to + "priorityClassName", set: eachPlane(of, func(pl *v1alpha1.Plane) any { return &pl.PriorityClassName })},
 		{key: pod + "imagePullSecrets", to: to + "imagePullSecrets", set: setPlanePullSecrets(of)},
 		{key: pod + "volumes", to: "spec.driver.kubeletDir", set: setVolumes},
@@ -144,14 +144,39 @@ func setStrategy(of pods) func(*proposal, value) error {
 	}
 }
 
-// upstreamLabel is whether the manifests or the chart of upstream set a label of pods.
+// upstreamLabel is whether the manifests or the chart of upstream set a label of pods, or a tool that installs them.
 func upstreamLabel(key string) bool {
-	return slices.Contains([]string{"app", "component", "release", "chart", "heritage", "pod-template-hash"}, key) || strings.HasPrefix(key, "app.kubernetes.io/")
+	domain, _, prefixed := strings.Cut(key, "/")
+	return slices.Contains([]string{"app", "component", "release", "chart", "heritage", "pod-template-hash", "controller-revision-hash", "statefulset", "k8s-app"}, key) ||
+		prefixed && ofTool(domain)
 }
 
-// installersAnnotation is whether tools set an annotation of pods.
+// ofTool reports whether a domain of labels and annotations is that of Kubernetes or of a tool that installs.
+func ofTool(domain string) bool {
+	return slices.ContainsFunc([]string{"kubernetes.io", "k8s.io", "helm.sh", "gardener.cloud", "argoproj.io", "fluxcd.io", "cattle.io"}, func(tool string) bool {
+		return domain == tool || strings.HasSuffix(domain, "."+tool)
+	})
+}
+
+// installersAnnotation is whether tools set an annotation.
 func installersAnnotation(key string) bool {
-	return strings.HasPrefix(key, "checksum/") || strings.HasPrefix(key, "kubectl.kubernetes.io/")
+	domain, _, _ := strings.Cut(key, "/")
+	return domain == "checksum" || ofTool(domain) && domain != "cluster-autoscaler.kubernetes.io"
+}
+
+// setObjectMap tells of the labels or annotations of an object that a person chose.
+func setObjectMap(others func(string) bool, why string) func(*proposal, value) error {
+	return func(p *proposal, v value) error {
+		p.to = ""
+		var own map[string]string
+		if err := v.into(&own); err != nil {
+			return err
+		}
+		if maps.DeleteFunc(own, func(key, _ string) bool { return others(key) }); len(own) > 0 {
+			return leave(why)
+		}
+		return nil
+	}
 }
 
 // setOwnMap takes the labels or annotations that a person chose.
@@ -161,7 +186,8 @@ func setOwnMap(of pods, field func(*v1alpha1.Plane) *map[string]string, others f
 		if err := v.into(&own); err != nil {
 			return err
 		}
-		maps.DeleteFunc(own, func(key, _ string) bool { return others(key) })
+		gardener := slices.ContainsFunc(slices.Collect(maps.Keys(own)), func(key string) bool { return strings.Contains(key, "gardener.cloud/") })
+		maps.DeleteFunc(own, func(key, _ string) bool { return others(key) || gardener && key == "role" })
 		if len(own) == 0 {
 			return leave("upstream or a tool sets them")
 		}

@@ -66,6 +66,8 @@ type authEntry struct {
 	DomainID                    string `yaml:"domain_id"`
 	DefaultDomain               string `yaml:"default_domain"`
 	TrustID                     string `yaml:"trust_id"`
+
+	Other map[string]any `yaml:",inline"` // misplaced or of another program
 }
 
 // regionEntry is a region name, or a name with values for that region.
@@ -231,6 +233,50 @@ func overlay(into, over reflect.Value) {
 	}
 }
 
+// unread has a sentence for each key that a reader of clouds.yaml may expect to count, and that does not. It quotes no value.
+func (e cloudEntry) unread(name string) []string {
+	var all []string
+	tell := func(key, what string) { all = append(all, "cloud "+name+": clouds.yaml: "+key+" "+what) }
+	entry, auth := yamlKeys(reflect.TypeFor[cloudEntry]()), yamlKeys(reflect.TypeFor[authEntry]())
+	for _, key := range slices.Sorted(maps.Keys(e.Auth.Other)) {
+		switch {
+		case slices.Contains(entry, key) || strings.HasSuffix(key, "_endpoint_override"):
+			tell("auth."+key, "is misplaced and not read; it belongs beside auth, not below it")
+		default:
+			tell("auth."+key, "is not read")
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(e.Other)) {
+		_, isText := e.Other[key].(string)
+		service, _, _ := strings.Cut(key, "_")
+		switch {
+		case strings.HasSuffix(key, "_endpoint_override") && !isText:
+			tell(key, "is not read, because it is no text")
+		case strings.HasSuffix(key, "_endpoint_override"):
+		case strings.HasSuffix(key, "_api_version") && strings.HasPrefix(fmt.Sprint(e.Other[key]), "3"): // there is no other
+		case slices.Contains(auth, key):
+			tell(key, "is misplaced and not read; it belongs below auth")
+		case slices.Contains([]string{"volume", "volumev3", "block", "compute", "identity"}, service) && perService.MatchString(key):
+			tell(key, "is not read; interface and region_name count for every service, and "+service+"_endpoint_override for one")
+		}
+	}
+	return all
+}
+
+// perService matches keys of openstacksdk for one service.
+var perService = regexp.MustCompile(`_(?:interface|service_type|service_name|api_version|region_name)$`)
+
+// yamlKeys are the keys of a struct in YAML.
+func yamlKeys(of reflect.Type) []string {
+	var keys []string
+	for i := range of.NumField() {
+		if key, _, _ := strings.Cut(of.Field(i).Tag.Get("yaml"), ","); key != "" {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
 func (e cloudEntry) settings(name string) (Settings, error) {
 	a := e.Auth
 	s := Settings{
@@ -247,6 +293,7 @@ func (e cloudEntry) settings(name string) (Settings, error) {
 		CACertFile: e.CACert, CertFile: e.Cert, KeyFile: e.Key,
 		Insecure: e.Insecure != nil && *e.Insecure || e.Verify != nil && !*e.Verify,
 	}
+	s.Unread = e.unread(name)
 	if a.SystemScope != "" {
 		return s, errorf(ErrMisconfigured, "cloud %s: system_scope has no volumes; scope it to a project", name)
 	}

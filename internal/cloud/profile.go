@@ -73,7 +73,7 @@ func (e cloudEntry) forbiddenKeys() ([]string, error) {
 		e.Insecure = nil
 	}
 	a := &e.Auth
-	a.AuthURL, a.UserDomainID, a.UserDomainName, a.ProjectDomainID, a.ProjectDomainName, a.DefaultDomain = "", "", "", "", "", ""
+	a.AuthURL, a.UserDomainID, a.UserDomainName, a.ProjectDomainID, a.ProjectDomainName, a.DefaultDomain, a.Other = "", "", "", "", "", "", nil
 	e.Profile, e.Cloud, e.RegionName, e.Interface, e.EndpointType, e.Regions, e.Other = "", "", "", "", "", nil, nil
 	keys = append(keys, keysOf(reflect.ValueOf(e), "")...)
 	slices.Sort(keys)
@@ -99,7 +99,7 @@ func keysOf(v reflect.Value, prefix string) []string {
 // under returns e with every value that over sets.
 func (e cloudEntry) under(over cloudEntry) cloudEntry {
 	merged := e
-	merged.Other = maps.Clone(e.Other)
+	merged.Other, merged.Auth.Other = maps.Clone(e.Other), maps.Clone(e.Auth.Other)
 	overlay(reflect.ValueOf(&merged).Elem(), reflect.ValueOf(over))
 	return merged
 }

@@ -70,6 +70,8 @@ type Settings struct {
 
 	// Endpoints override the catalog, by service type ("block-storage").
 	Endpoints map[string]string
+
+	Unread []string // a sentence for each key of clouds.yaml that somebody may expect to count and that does not
 }
 
 // LogValue names the cloud and the user, without secrets.

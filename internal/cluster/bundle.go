@@ -379,3 +379,14 @@ func flagOf(c corev1.Container, flag, otherwise string) string {
 	}
 	return ""
 }
+
+// InlineVolumes is the number of volumes of a driver that a pod has without a claim.
+func InlineVolumes(pod corev1.PodSpec, driver string) int {
+	n := 0
+	for _, v := range pod.Volumes {
+		if v.CSI != nil && v.CSI.Driver == driver {
+			n++
+		}
+	}
+	return n
+}

@@ -68,8 +68,8 @@ var mayImport = rules{
 	"generator/guard":               {"generator/v1alpha1", "generator/plan", "driver/contract"},
 	"generator/bundle":              {"generator/v1alpha1", "generator/plan", "generator/field", "internal/printable", "internal/shell", "driver/contract", "driver/config", "internal/cloudconf", "charts"},
 	"generator/worktree":            {"generator/v1alpha1", "internal/checkout"},
-	"generator/doctor":              {"generator/v1alpha1", "generator/inspect", "internal/cluster", "internal/cloud"},
-	"generator/migrate":             {"generator/v1alpha1", "internal/documents", "internal/cluster", "internal/shell", "driver/contract", "driver/config", "internal/cloudconf"},
+	"generator/doctor":              {"generator/v1alpha1", "generator/inspect", "generator/migrate", "internal/cluster", "internal/cloud"},
+	"generator/migrate":             {"generator/v1alpha1", "generator/plan", "internal/documents", "internal/cluster", "internal/shell", "driver/contract", "driver/config", "internal/cloudconf"},
 	"generator/verify":              {"generator/v1alpha1", "internal/documents", "driver/contract", "driver/config", "driver/guestaccess", "internal/cloudconf", "charts"}, // flags of each container
 	"generator/verify/sidecarflags": {"charts"},
 	"generator/report":              {"generator/v1alpha1", "internal/printable", "generator/doctor"},

@@ -1,0 +1,106 @@
+package migrate
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cinder-csi/cinder-csi/generator/plan"
+	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+)
+
+// ofTheCloud are keys that plan compares with a cloud, which import may not know.
+var ofTheCloud = []string{"spec.topology", "spec.storageClasses", "spec.backup"}
+
+// accept leaves out what plan refuses whatever the cloud is. So generate takes each proposal, whatever a file had.
+func (f *facts) accept(d v1alpha1.Distribution) (v1alpha1.Distribution, []Note) {
+	var notes []Note
+	for range 100 { // each round leaves one key out; no file has more
+		left, path, why := f.refused(d)
+		if path == "" {
+			break
+		}
+		var next v1alpha1.Distribution
+		text, err := json.Marshal(left)
+		if err != nil || json.Unmarshal(text, &next) != nil {
+			break
+		}
+		d, notes = next, append(notes, Note{File: "the proposal", Key: path, Why: "plan refuses it: " + why})
+	}
+	return d, notes
+}
+
+// refused is the Distribution without the first of its keys that plan refuses, with that key and the reason.
+func (f *facts) refused(d v1alpha1.Distribution) (left map[string]any, path, why string) {
+	_, err := plan.Decide(v1alpha1.Inventory{}, d, f.target(), v1alpha1.Kustomize, "")
+	mistakes := (*plan.ConfigError)(nil)
+	if !errors.As(err, &mistakes) {
+		return nil, "", ""
+	}
+	text, err := json.Marshal(d)
+	if err != nil || json.Unmarshal(text, &left) != nil {
+		return nil, "", ""
+	}
+	for _, problem := range mistakes.Problems {
+		if slices.ContainsFunc(ofTheCloud, func(key string) bool { return strings.HasPrefix(problem, key) }) {
+			continue
+		}
+		if path := leaveOut(left, problem, ""); path != "" {
+			return left, path, strings.TrimPrefix(strings.TrimPrefix(problem, path), ": ")
+		}
+	}
+	return nil, "", ""
+}
+
+func (f *facts) target() v1alpha1.Target {
+	switch {
+	case f.hosted:
+		return v1alpha1.HostedControlPlane
+	case f.openShift:
+		return v1alpha1.Standalone
+	}
+	return v1alpha1.Vanilla
+}
+
+// leaveOut takes out of a mapping what a sentence begins with the path of, and gives that path. A key may have dots.
+func leaveOut(at map[string]any, sentence, above string) string {
+	for key, below := range at {
+		path := join(above, key)
+		rest, begins := strings.CutPrefix(sentence, path)
+		if !begins || rest == "" || !strings.ContainsAny(rest[:1], ".[:") {
+			continue
+		}
+		switch below := below.(type) {
+		case map[string]any:
+			if found := leaveOut(below, sentence, path); found != "" {
+				return found
+			}
+			for named := range below { // the sentence may be about one entry
+				if strings.Contains(rest, named+" ") {
+					delete(below, named)
+					return path
+				}
+			}
+		case []any:
+			if i, found := element(rest); found && i < len(below) {
+				at[key] = slices.Delete(below, i, i+1)
+				return path + "[" + strconv.Itoa(i) + "]"
+			}
+		}
+		if above == "" {
+			return "" // nothing is left of a whole spec
+		}
+		delete(at, key)
+		return path
+	}
+	return ""
+}
+
+// element is the number in brackets that a text begins with.
+func element(text string) (int, bool) {
+	number, _, found := strings.Cut(strings.TrimPrefix(text, "["), "]")
+	n, err := strconv.Atoi(number)
+	return n, found && err == nil && strings.HasPrefix(text, "[")
+}
