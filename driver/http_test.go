@@ -61,7 +61,7 @@ func TestReadinessDependsOnTheCloudAndHealthDoesNot(t *testing.T) {
 
 func TestDebugPagesAreServedToLoopbackClientsOnly(t *testing.T) {
 	var list operation.List
-	list.Begin(operation.Key{Method: "DeleteVolume", Object: "volume v"}, nil)("Aborted", "another call works on the volume")
+	list.Begin(operation.Key{Method: "DeleteVolume", Object: "volume v"}, nil)("Aborted", "another call works on the volume", "volume.busy")
 	for _, test := range []struct {
 		path, from string
 		pprof      bool

@@ -114,7 +114,7 @@ func Run(ctx context.Context, cfg config.Config, deps Dependencies) error {
 	// The first interceptor is the outermost. So the log shows the code that the caller gets, and a panic becomes an error before that.
 	var operations operation.List
 	server := rpc.NewServer(services, p.tracing.ServerOption(), rpc.Track(&operations, p.log), rpc.Log(p.log),
-		rpc.Measure(telemetry.NewRPCs(p.registry, &operations).Began), rpc.Codes(), rpc.Deadline(longestRPC), rpc.Recover(p.log))
+		rpc.Measure(telemetry.NewRPCs(p.registry, &operations).Began), rpc.Codes(cfg.DriverName), rpc.Deadline(longestRPC), rpc.Recover(p.log))
 
 	listener, web, err := listen(cfg, deps)
 	if err != nil {

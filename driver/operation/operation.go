@@ -43,6 +43,7 @@ type Operation struct {
 	Running   bool       `json:"running"`            // an RPC is in progress
 	LastCode  string     `json:"lastCode,omitempty"` // gRPC code of the last RPC that ended
 	LastError string     `json:"lastError,omitempty"`
+	LastCause string     `json:"lastCause,omitempty"` // of LastError, which may be cut before its end
 }
 
 // Age is how long the operation has been pending.
@@ -55,15 +56,15 @@ type List struct {
 }
 
 type entry struct {
-	since, last         time.Time
-	rpcs, running       int
-	progress            *volume.Progress // of the latest RPC
-	lastCode, lastError string
+	since, last                    time.Time
+	rpcs, running                  int
+	progress                       *volume.Progress // of the latest RPC
+	lastCode, lastError, lastCause string
 }
 
 // Begin notes the start of an RPC of an operation. The returned function notes its end; an empty message means that the RPC succeeded, and
 // with it the operation.
-func (l *List) Begin(key Key, p *volume.Progress) (end func(code, message string)) {
+func (l *List) Begin(key Key, p *volume.Progress) (end func(code, message, cause string)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.all == nil {
@@ -79,7 +80,7 @@ func (l *List) Begin(key Key, p *volume.Progress) (end func(code, message string
 		l.forget(now) // not for every RPC: it looks at every entry
 	}
 	if e == nil && len(l.all) >= mostListed {
-		return func(string, string) {}
+		return func(string, string, string) {}
 	}
 	if e == nil {
 		e = &entry{since: now}
@@ -88,10 +89,10 @@ func (l *List) Begin(key Key, p *volume.Progress) (end func(code, message string
 	e.rpcs++
 	e.running++
 	e.progress = p
-	return func(code, message string) { l.end(key, e, code, message) }
+	return func(code, message, cause string) { l.end(key, e, code, message, cause) }
 }
 
-func (l *List) end(key Key, e *entry, code, message string) {
+func (l *List) end(key Key, e *entry, code, message, cause string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e.running--
@@ -102,7 +103,7 @@ func (l *List) end(key Key, e *entry, code, message string) {
 		}
 		return
 	}
-	e.lastCode, e.lastError = code, strings.ToValidUTF8(message[:min(len(message), maxError)], "") // the cut may be inside a character
+	e.lastCode, e.lastCause, e.lastError = code, cause, strings.ToValidUTF8(message[:min(len(message), maxError)], "") // the cut may be inside a character
 }
 
 // forget drops what nobody has tried for ForgetAfter. The caller holds l.mu.
@@ -134,7 +135,7 @@ func (l *List) Pending() []Operation {
 func (e *entry) operation(key Key) Operation {
 	o := Operation{
 		Method: key.Method, Object: key.Object, Since: e.since, RPCs: e.rpcs, Running: e.running > 0,
-		State: e.progress.State(), Requests: e.progress.Requests(), LastCode: e.lastCode, LastError: e.lastError,
+		State: e.progress.State(), Requests: e.progress.Requests(), LastCode: e.lastCode, LastError: e.lastError, LastCause: e.lastCause,
 	}
 	if step, waits := e.progress.Step(); waits && o.Running {
 		o.Step, o.StepSince = step.What, &step.Since

@@ -38,10 +38,10 @@ func TestAnOperationIsListedFromItsFirstRPCUntilOneSucceeds(t *testing.T) {
 		}
 
 		endStep()
-		end("DeadlineExceeded", strings.Repeat("waited ", 1000))
+		end("DeadlineExceeded", strings.Repeat("waited ", 1000), "attach.stuck")
 		time.Sleep(time.Minute)
 		got := l.Pending()
-		if len(got) != 1 || got[0].Running || got[0].Step != "" || got[0].LastCode != "DeadlineExceeded" || len(got[0].LastError) != maxError || !got[0].Since.Equal(began) {
+		if len(got) != 1 || got[0].Running || got[0].Step != "" || got[0].LastCause != "attach.stuck" || got[0].LastCode != "DeadlineExceeded" || len(got[0].LastError) != maxError || !got[0].Since.Equal(began) {
 			t.Errorf("between two RPCs: %+v", got)
 		}
 
@@ -50,7 +50,7 @@ func TestAnOperationIsListedFromItsFirstRPCUntilOneSucceeds(t *testing.T) {
 		if got := l.Pending(); len(got) != 1 || got[0].RPCs != 2 || !got[0].Running {
 			t.Errorf("in its second RPC: %+v", got)
 		}
-		end("OK", "")
+		end("OK", "", "")
 		if got := l.Pending(); len(got) != 0 {
 			t.Errorf("after its success: %+v", got)
 		}
@@ -60,7 +60,7 @@ func TestAnOperationIsListedFromItsFirstRPCUntilOneSucceeds(t *testing.T) {
 func TestOperationsAreSortedByAgeAndForgottenWithTheirCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l List
-		l.Begin(Key{"DeleteVolume", "volume old"}, nil)("Aborted", "busy")
+		l.Begin(Key{"DeleteVolume", "volume old"}, nil)("Aborted", "busy", "")
 		time.Sleep(time.Minute)
 		running := l.Begin(Key{"DeleteVolume", "volume young"}, nil)
 		names := func() string {
@@ -77,17 +77,17 @@ func TestOperationsAreSortedByAgeAndForgottenWithTheirCaller(t *testing.T) {
 		if got := names(); got != "volume young" {
 			t.Errorf("after %v: %s", ForgetAfter, got)
 		}
-		running("Internal", "no")
+		running("Internal", "no", "")
 		time.Sleep(ForgetAfter + time.Second)
 		again := l.Begin(Key{"DeleteVolume", "volume young"}, nil) // nobody read the list in between
 		if got := l.Pending(); len(got) != 1 || got[0].RPCs != 1 || !got[0].Since.Equal(time.Now()) {
 			t.Errorf("a later operation of the same name counts as the forgotten one: %+v", got)
 		}
-		again("Internal", "no")
+		again("Internal", "no", "")
 		running2 := l.Begin(Key{"DeleteVolume", "volume young"}, nil)
 		running3 := l.Begin(Key{"DeleteVolume", "volume young"}, nil)
-		running2("OK", "")
-		running3("Aborted", "busy") // the operation has ended before; its late RPC does not bring it back
+		running2("OK", "", "")
+		running3("Aborted", "busy", "") // the operation has ended before; its late RPC does not bring it back
 		if got := names(); got != "" {
 			t.Errorf("got %s", got)
 		}
@@ -97,13 +97,13 @@ func TestOperationsAreSortedByAgeAndForgottenWithTheirCaller(t *testing.T) {
 func TestAFullListTakesNoMoreOperations(t *testing.T) {
 	var l List
 	for i := range mostListed + 10 {
-		l.Begin(Key{"CreateVolume", strconv.Itoa(i)}, nil)("Aborted", strings.Repeat("ä", maxError))
+		l.Begin(Key{"CreateVolume", strconv.Itoa(i)}, nil)("Aborted", strings.Repeat("ä", maxError), "")
 	}
 	got := l.Pending()
 	if len(got) != mostListed || !utf8.ValidString(got[0].LastError) || len(got[0].LastError) > maxError {
 		t.Errorf("%d operations, an error of %d bytes", len(got), len(got[0].LastError))
 	}
-	l.Begin(Key{"CreateVolume", "0"}, nil)("OK", "")
+	l.Begin(Key{"CreateVolume", "0"}, nil)("OK", "", "")
 	l.Begin(Key{"CreateVolume", "new"}, nil)
 	if got := l.Pending(); len(got) != mostListed || got[len(got)-1].Object != "new" {
 		t.Errorf("the place of an operation that ended is not taken: %d", len(got))

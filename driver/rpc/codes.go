@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"path"
+	"strconv"
 
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
@@ -65,18 +68,48 @@ func codeOf(method string, err error) codes.Code {
 	return c.code
 }
 
-// statusError is an error of the domain with the code for the caller. The wrappers outside Codes see both.
+// statusError is an error of the domain with what its caller gets. The wrappers outside Codes see both.
 type statusError struct {
-	cause error
-	code  codes.Code
+	cause  error
+	status *status.Status
 }
 
-func (e statusError) Error() string              { return e.GRPCStatus().String() }
+func (e statusError) Error() string              { return e.status.String() }
 func (e statusError) Unwrap() error              { return e.cause }
-func (e statusError) GRPCStatus() *status.Status { return status.New(e.code, e.cause.Error()) }
+func (e statusError) GRPCStatus() *status.Status { return e.status }
 
-// Codes converts errors of the domain to gRPC errors. It leaves a gRPC status as it is: that of an RPC without an implementation.
-func Codes() Wrapper {
+// newStatusError adds the cause to the message, which is all that an event has of it besides the code, and to the details for programs.
+func newStatusError(method, driver string, err error) statusError {
+	id := volume.CauseOf(err)
+	s := status.New(codeOf(method, err), cause.End(err.Error(), id))
+	if id == "" {
+		return statusError{err, s}
+	}
+	info := &errdetails.ErrorInfo{Reason: string(id), Domain: driver, Metadata: map[string]string{"kind": volume.KindOf(err).String()}}
+	if row, found := cause.Find(id); found {
+		info.Metadata["who"], info.Metadata["passes"] = string(row.Who), strconv.FormatBool(row.Passes)
+	}
+	var e *volume.Error
+	if errors.As(err, &e) && e.RequestID != "" {
+		info.Metadata["request"] = e.RequestID
+	}
+	if detailed, err := s.WithDetails(info); err == nil {
+		s = detailed
+	}
+	return statusError{err, s}
+}
+
+// causeOf is the cause that the caller of an RPC gets; empty for a success, or an RPC without an implementation.
+func causeOf(err error) string {
+	var s statusError
+	if !errors.As(err, &s) {
+		return ""
+	}
+	return string(volume.CauseOf(s.cause))
+}
+
+// Codes converts errors of the domain to gRPC errors. The driver name is the domain of their details. It leaves a gRPC status as it is: that of an RPC without an implementation.
+func Codes(driver string) Wrapper {
 	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 		resp, err := handler(ctx, req)
 		if err == nil {
@@ -86,7 +119,7 @@ func Codes() Wrapper {
 		if _, isStatus := status.FromError(err); isStatus && !errors.As(err, &ours) {
 			return nil, err
 		}
-		return nil, statusError{cause: err, code: codeOf(methodOf(info), err)}
+		return nil, newStatusError(methodOf(info), driver, err)
 	}
 }
 

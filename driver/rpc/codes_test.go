@@ -3,15 +3,18 @@ package rpc
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/idempotent"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
@@ -114,18 +117,52 @@ func TestErrorsReachTheCallerAsStatus(t *testing.T) {
 		err  error
 		want error
 	}{
-		"domain":          {volume.Errorf(volume.NotFound, "no volume").Op("attach"), status.Error(codes.NotFound, "attach: no volume")},
-		"context":         {context.DeadlineExceeded, status.Error(codes.DeadlineExceeded, "context deadline exceeded")},
-		"canceled":        {context.Canceled, status.Error(codes.Canceled, "context canceled")},
-		"unforeseen":      {errors.New("hm"), status.Error(codes.Internal, "hm")},
+		"domain":          {volume.Errorf(volume.NotFound, "no volume").Op("attach"), status.Error(codes.NotFound, "attach: no volume [request.missing]")},
+		"context":         {context.DeadlineExceeded, status.Error(codes.DeadlineExceeded, "context deadline exceeded [request.deadline]")},
+		"canceled":        {context.Canceled, status.Error(codes.Canceled, "context canceled [request.canceled]")},
+		"unforeseen":      {errors.New("hm"), status.Error(codes.Internal, "hm [driver.defect]")},
 		"not implemented": {status.Error(codes.Unimplemented, "no"), status.Error(codes.Unimplemented, "no")},
 		"wrapped":         {volume.AfterWrite(volume.Errorf(volume.Failed, "x")), status.Error(codes.Aborted, "x")},
 	} {
-		_, err := Codes()(t.Context(), nil, &grpc.UnaryServerInfo{FullMethod: "/csi.v1.Controller/CreateVolume"}, func(context.Context, any) (any, error) {
+		_, err := Codes("cinder.csi.openstack.org")(t.Context(), nil, &grpc.UnaryServerInfo{FullMethod: "/csi.v1.Controller/CreateVolume"}, func(context.Context, any) (any, error) {
 			return nil, test.err
 		})
 		if status.Code(err) != status.Code(test.want) || err.Error() != test.want.Error() {
 			t.Errorf("%s: want %v, got %v", name, test.want, err)
+		}
+	}
+}
+
+// An event has the message alone, and a program the details.
+func TestAnErrorReachesTheCallerWithItsCause(t *testing.T) {
+	reserved := volume.Errorf(volume.Conflict, "volume v is reserved").Cause(cause.AttachReserved).Request("req-1")
+	for name, test := range map[string]struct {
+		err     error
+		message string
+		details map[string]string
+	}{
+		"with a request":     {reserved.Op("attach"), "attach: volume v is reserved (request req-1) [attach.reserved]", map[string]string{"request": "req-1"}},
+		"of the inner error": {fmt.Errorf("twice: %w", volume.AfterWrite(reserved)), "twice: attach: volume v is reserved (request req-1) [attach.reserved]", map[string]string{"request": ""}},
+		"of the outer error": {volume.Errorf(volume.Conflict, "no: %w", reserved).Cause(cause.AttachLeftover), "no: attach: volume v is reserved (request req-1) [attach.leftover]", nil},
+		"usual of its kind":  {volume.Errorf(volume.Busy, "later"), "later [volume.busy]", map[string]string{"kind": "busy", "passes": "true", "who": "nobody"}},
+	} {
+		_, err := Codes("west.example.com")(t.Context(), nil, &grpc.UnaryServerInfo{FullMethod: "/csi.v1.Controller/ControllerPublishVolume"}, func(context.Context, any) (any, error) {
+			return nil, test.err
+		})
+		s := status.Convert(err)
+		if s.Message() != test.message {
+			t.Errorf("%s: message %q", name, s.Message())
+		}
+		id := cause.In(s.Message())
+		info, ok := s.Details()[0].(*errdetails.ErrorInfo)
+		if !ok || cause.ID(info.GetReason()) != id || causeOf(err) != string(id) || info.GetDomain() != "west.example.com" {
+			t.Errorf("%s: details %v, cause %s", name, s.Details(), causeOf(err))
+			continue
+		}
+		for key, want := range test.details {
+			if got := info.GetMetadata()[key]; got != want {
+				t.Errorf("%s: %s is %q, want %q", name, key, got, want)
+			}
 		}
 	}
 }

@@ -14,13 +14,13 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// Measure reports every RPC: began gets its method, and the function that it returns gets the gRPC code at the end. It stands outside Codes,
-// so that it sees the code for the caller.
-func Measure(began func(method string) (ended func(code string))) Wrapper {
+// Measure reports every RPC: began gets its method, and the function that it returns gets the gRPC code at the end, and the cause of an error. It
+// stands outside Codes, so that it sees what the caller gets.
+func Measure(began func(method string) (ended func(code, cause string))) Wrapper {
 	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 		ended := began(methodOf(info))
 		resp, err := handler(ctx, req)
-		ended(status.Code(err).String())
+		ended(status.Code(err).String(), causeOf(err))
 		return resp, err
 	}
 }
@@ -43,7 +43,7 @@ func Track(list *operation.List, log *slog.Logger) Wrapper {
 		stop := logSlow(ctx, log, progress, append([]any{"method", method}, of...))
 		resp, err := handler(ctx, req)
 		stop()
-		end(status.Code(err).String(), messageOf(err))
+		end(status.Code(err).String(), messageOf(err), causeOf(err))
 		return resp, err
 	}
 }

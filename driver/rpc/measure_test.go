@@ -22,20 +22,26 @@ import (
 
 type meter []string
 
-func (m *meter) Began(method string) func(string) {
+func (m *meter) Began(method string) func(string, string) {
 	*m = append(*m, method)
-	return func(code string) { *m = append(*m, code) }
+	return func(code, cause string) { *m = append(*m, code, cause) }
 }
 
-func TestEveryRPCIsMeasuredWithItsCode(t *testing.T) {
+func TestEveryRPCIsMeasuredWithItsCodeAndCause(t *testing.T) {
 	var seen meter
-	for name, err := range map[string]error{"Probe": nil, "ControllerPublishVolume": status.Error(codes.Aborted, "busy")} {
+	for name, test := range map[string]struct {
+		err   error
+		cause string
+	}{
+		"Probe": {}, "GetCapacity": {err: status.Error(codes.Unimplemented, "no")},
+		"ControllerPublishVolume": {newStatusError("ControllerPublishVolume", "d", volume.Errorf(volume.Busy, "busy")), "volume.busy"},
+	} {
 		seen = nil
-		_, got := Measure(seen.Began)(t.Context(), nil, &grpc.UnaryServerInfo{FullMethod: "/csi.v1.Service/" + name}, func(context.Context, any) (any, error) { return nil, err })
-		if got != err {
+		_, got := Measure(seen.Began)(t.Context(), nil, &grpc.UnaryServerInfo{FullMethod: "/csi.v1.Service/" + name}, func(context.Context, any) (any, error) { return nil, test.err })
+		if status.Code(got) != status.Code(test.err) {
 			t.Errorf("error %v, want the RPC's own", got)
 		}
-		if diff := cmp.Diff(meter{name, status.Code(err).String()}, seen); diff != "" {
+		if diff := cmp.Diff(meter{name, status.Code(test.err).String(), test.cause}, seen); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 	}

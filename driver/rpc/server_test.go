@@ -36,7 +36,7 @@ func (c controller) CreateVolume(ctx context.Context, _ *csi.CreateVolumeRequest
 func serve(t *testing.T, ctx context.Context, log *slog.Logger, create func(ctx context.Context) error) (csi.ControllerClient, chan error) {
 	t.Helper()
 	listener := memnet.Listen()
-	server := NewServer(Services{Controller: controller{create: create}}, nil, Log(log), Codes(), Deadline(time.Minute), Recover(log))
+	server := NewServer(Services{Controller: controller{create: create}}, nil, Log(log), Codes("cinder.csi.openstack.org"), Deadline(time.Minute), Recover(log))
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(ctx, listener, 20*time.Second) }()
 	conn, err := grpc.NewClient("passthrough:///mem", grpc.WithTransportCredentials(insecure.NewCredentials()),
@@ -159,7 +159,7 @@ func call(t *testing.T, level slog.Level, err error) []map[string]any {
 	chain := func(ctx context.Context, req any) (any, error) {
 		info := &grpc.UnaryServerInfo{FullMethod: "/csi.v1.Controller/ControllerPublishVolume"}
 		return Log(log)(ctx, req, info, func(ctx context.Context, req any) (any, error) {
-			return Codes()(ctx, req, info, func(context.Context, any) (any, error) { return &csi.ControllerPublishVolumeResponse{}, err })
+			return Codes("cinder.csi.openstack.org")(ctx, req, info, func(context.Context, any) (any, error) { return &csi.ControllerPublishVolumeResponse{}, err })
 		})
 	}
 	_, _ = chain(t.Context(), &csi.ControllerPublishVolumeRequest{VolumeId: "vol", NodeId: "server", Secrets: map[string]string{"cloud": "hunter2"}})

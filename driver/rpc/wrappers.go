@@ -85,7 +85,7 @@ var quiet = map[string]bool{
 }
 
 // Log writes one line at the end of each RPC: method, objects, duration, code, and the OpenStack request ids of the writes. For an error it
-// adds the kind, and whether the cloud may have changed. At levelBodies it also logs requests and answers, without the fields that the CSI
+// adds kind and cause, and whether the cloud may have changed. At levelBodies it also logs requests and answers, without the fields that the CSI
 // specification marks as secret.
 func Log(log *slog.Logger) Wrapper {
 	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
@@ -101,7 +101,7 @@ func Log(log *slog.Logger) Wrapper {
 		}
 		attributes = append(attributes, "duration", time.Since(start).Round(time.Millisecond), "code", status.Code(err).String())
 		if err != nil {
-			log.Log(ctx, levelOf(err), "rpc", append(attributes, "kind", volume.KindOf(err).String(), "written", volume.MayHaveWritten(err), "error", status.Convert(err).Message())...)
+			log.Log(ctx, levelOf(err), "rpc", append(attributes, "kind", volume.KindOf(err).String(), "cause", causeOf(err), "written", volume.MayHaveWritten(err), "error", status.Convert(err).Message())...)
 			return resp, err
 		}
 		level := slog.LevelInfo

@@ -32,6 +32,8 @@ var (
 
 	rpcDuration = define("cinder_csi_rpc_duration_seconds", Histogram,
 		"Duration of RPCs, by method and gRPC code.", "method", "code")
+	rpcErrors = define("cinder_csi_rpc_errors_total", Counter,
+		"RPCs that ended with an error, by the ID of its cause; kubectl cinder explain ID says what it means and what to do.", "cause")
 	rpcsRunning = define("cinder_csi_rpcs_running", Gauge,
 		"RPCs in progress, by method.", "method")
 	operationPending = define("cinder_csi_operation_pending_seconds", Gauge,

@@ -31,7 +31,7 @@ func TestMetricsFollowPrometheusConventions(t *testing.T) {
 	NewHubs(registry).Of("", "volume").Waiting(1, time.Now())
 	NewBudgets(registry).Of("").Limited("read", 1)
 	NewOpenStack(registry).Of("")
-	rpcs.Began("Probe")("OK")
+	rpcs.Began("Probe")("Aborted", "volume.busy")
 	list.Begin(operation.Key{Method: "DeleteVolume", Object: "volume v"}, nil)
 	problems, err := testutil.GatherAndLint(registry)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 // repeat their calls until then.
 type RPCs struct {
 	duration *prometheus.HistogramVec
+	errors   *prometheus.CounterVec
 	running  *prometheus.GaugeVec
 	pending  *prometheus.Desc
 	list     *operation.List
@@ -21,19 +22,23 @@ type RPCs struct {
 func NewRPCs(registry prometheus.Registerer, list *operation.List) *RPCs {
 	m := &RPCs{
 		duration: rpcDuration.histogram(registry, .01, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300),
+		errors:   rpcErrors.counter(registry),
 		running:  rpcsRunning.gauge(registry), pending: operationPending.desc(), list: list,
 	}
 	registry.MustRegister(m)
 	return m
 }
 
-// Began notes the start of an RPC. The returned function notes the end.
-func (m *RPCs) Began(method string) (ended func(code string)) {
+// Began notes the start of an RPC. The returned function notes the end, and the cause of an error.
+func (m *RPCs) Began(method string) (ended func(code, cause string)) {
 	begun := time.Now()
 	m.running.WithLabelValues(method).Inc()
-	return func(code string) {
+	return func(code, cause string) {
 		m.running.WithLabelValues(method).Dec()
 		m.duration.WithLabelValues(method, code).Observe(time.Since(begun).Seconds())
+		if cause != "" {
+			m.errors.WithLabelValues(cause).Inc()
+		}
 	}
 }
 

@@ -68,15 +68,15 @@ func TestAnOperationIsPendingFromItsFirstTryUntilItSucceedsOrIsForgotten(t *test
 		begin := func(object string) (end func(code string)) {
 			ended, done := m.Began("ControllerPublishVolume"), list.Begin(operation.Key{Method: "ControllerPublishVolume", Object: object}, nil)
 			return func(code string) {
-				ended(code)
-				done(code, strings.TrimPrefix(code, "OK"))
+				ended(code, "")
+				done(code, strings.TrimPrefix(code, "OK"), "")
 			}
 		}
 		pending := func(want string) {
 			t.Helper()
 			wantOn(t, registry, `cinder_csi_operation_pending_seconds{method="ControllerPublishVolume"} `+want)
 		}
-		m.Began("Probe")("OK")
+		m.Began("Probe")("OK", "")
 		ended := begin("v1")
 		time.Sleep(30 * time.Second)
 		pending("30")

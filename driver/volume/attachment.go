@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 )
 
@@ -41,7 +42,9 @@ func (m ServerMetadata) Missing(s Server) string {
 }
 
 // NoServer is the error of a server that does not exist.
-func NoServer(id ServerID) *Error { return Errorf(NotFound, "server %q does not exist", id) }
+func NoServer(id ServerID) *Error {
+	return Errorf(NotFound, "server %q does not exist", id).Cause(cause.ServerMissing)
+}
 
 // Attachment connects a volume to a server. Three lists show attachments:
 //   - Volume.Attachments shows the attached ones only (Cinder API reference, "Show a volume's details");

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 )
 
 // Kind is what an error means for the caller. The code that finds the failure chooses the kind. For an answer of Cinder or Nova that is package
@@ -75,9 +77,11 @@ func Kinds() []Kind {
 	return kinds
 }
 
-// Error is a kind for programs and a sentence for people.
+// Error is a kind and a cause for programs, and a sentence for people.
 type Error struct {
 	Kind Kind
+	// CauseID is why the operation failed; empty: that of the wrapped error, or the usual one of the kind. CauseOf decides.
+	CauseID cause.ID
 	// Operation is the operation that failed, as a verb: "attach".
 	Operation string
 	// RequestID is the X-Openstack-Request-Id of the OpenStack request that failed; empty if the driver sent none.
@@ -111,6 +115,9 @@ func Errorf(k Kind, format string, args ...any) *Error {
 func Interrupted(ctx context.Context, format string, args ...any) *Error {
 	return Errorf(KindOf(ctx.Err()), "%s: %w", fmt.Sprintf(format, args...), ctx.Err())
 }
+
+// Cause sets why the operation failed, and returns e.
+func (e *Error) Cause(id cause.ID) *Error { e.CauseID = id; return e }
 
 // Op sets the operation that failed, and returns e.
 func (e *Error) Op(verb string) *Error { e.Operation = verb; return e }
@@ -148,6 +155,23 @@ func KindOf(err error) Kind {
 		return Canceled
 	}
 	return Unknown
+}
+
+// usualCauses are those of an error that names none. The other kinds have no usual cause: who makes an error of one names its cause, and a test
+// reads the source.
+var usualCauses = map[Kind]cause.ID{
+	Unknown: cause.DriverDefect, InvalidArgument: cause.RequestInvalid, NotFound: cause.RequestMissing, Busy: cause.VolumeBusy, OutOfRange: cause.RequestSize,
+	DeadlineExceeded: cause.RequestDeadline, Canceled: cause.RequestCanceled, Unimplemented: cause.RequestUnsupported,
+}
+
+// CauseOf returns the cause of the outermost *Error in the chain of err that names one. Without one it is the usual cause of KindOf(err), which may
+// be empty.
+func CauseOf(err error) cause.ID {
+	var id cause.ID
+	if err == nil || anyOf(err, func(e *Error) bool { id = e.CauseID; return id != "" }) {
+		return id
+	}
+	return usualCauses[KindOf(err)]
 }
 
 // Is reports whether err is not nil and KindOf(err) is k.

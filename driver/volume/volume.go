@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 )
 
@@ -49,8 +50,10 @@ func (v Volume) CheckRestored(verb string) error {
 		return nil
 	}
 	return Errorf(Busy, "volume %s does not have the data of backup %s yet. The driver restores it while CreateVolume is called for %q. If nobody needs the volume, delete it in Cinder",
-		v.ID, v.RestoreFrom, v.Name).Op(verb)
+		v.ID, v.RestoreFrom, v.Name).Cause(cause.CreateRestore).Op(verb)
 }
 
 // NoVolume is the error of a volume that does not exist.
-func NoVolume(id ID) *Error { return Errorf(NotFound, "volume %q does not exist", id) }
+func NoVolume(id ID) *Error {
+	return Errorf(NotFound, "volume %q does not exist", id).Cause(cause.VolumeMissing)
+}

@@ -12,34 +12,35 @@ var mayImport = rules{
 	"driver":                     {"driver/...", "internal/cloud", "internal/cloudconf"}, // run.go and what it calls: the only wiring
 	"driver/contract":            {},
 	"driver/config":              {"driver/contract", "internal/cloudconf"},
-	"driver/volume":              {"driver/contract"},
+	"driver/cause":               {},
+	"driver/volume":              {"driver/cause", "driver/contract"},
 	"driver/inflight":            {"driver/volume"},
-	"driver/observe":             {"driver/volume", "internal/paging"},
-	"driver/idempotent":          {"driver/volume", "driver/contract", "driver/inflight"},
-	"driver/ownership":           {"driver/volume", "driver/contract", "driver/idempotent", "internal/paging"},
-	"driver/attach":              {"driver/volume", "driver/observe", "driver/inflight"},
-	"driver/provision":           {"driver/volume", "driver/contract", "driver/observe", "driver/inflight", "driver/idempotent", "internal/paging"},
-	"driver/snapshot":            {"driver/volume", "driver/contract", "driver/observe", "driver/inflight", "driver/idempotent", "internal/paging"},
-	"driver/rpc":                 {"driver/volume", "driver/operation"},
+	"driver/observe":             {"driver/cause", "driver/volume", "internal/paging"},
+	"driver/idempotent":          {"driver/cause", "driver/volume", "driver/contract", "driver/inflight"},
+	"driver/ownership":           {"driver/cause", "driver/volume", "driver/contract", "driver/idempotent", "internal/paging"},
+	"driver/attach":              {"driver/cause", "driver/volume", "driver/observe", "driver/inflight"},
+	"driver/provision":           {"driver/cause", "driver/volume", "driver/contract", "driver/observe", "driver/inflight", "driver/idempotent", "internal/paging"},
+	"driver/snapshot":            {"driver/cause", "driver/volume", "driver/contract", "driver/observe", "driver/inflight", "driver/idempotent", "internal/paging"},
+	"driver/rpc":                 {"driver/cause", "driver/volume", "driver/operation"},
 	"driver/operation":           {"driver/volume"},
 	"driver/telemetry":           {"driver/volume", "driver/operation"},
 	"driver/identity":            {},
-	"driver/controller":          {"driver/volume", "driver/contract", "driver/provision", "driver/snapshot", "internal/paging"},
-	"driver/node":                {"driver/volume", "driver/contract", "driver/host", "driver/host/limit", "driver/host/metadata", "driver/host/wait"},
-	"driver/host":                {"driver/volume", "driver/contract", "driver/host/..."},
+	"driver/controller":          {"driver/cause", "driver/volume", "driver/contract", "driver/provision", "driver/snapshot", "internal/paging"},
+	"driver/node":                {"driver/cause", "driver/volume", "driver/contract", "driver/host", "driver/host/limit", "driver/host/metadata", "driver/host/wait"},
+	"driver/host":                {"driver/cause", "driver/volume", "driver/contract", "driver/host/..."},
 	"driver/host/hosttest":       {"driver/volume"},
 	"driver/host/wait":           {"driver/volume"},
 	"driver/host/singleflight":   {},
-	"driver/host/command":        {"driver/volume", "driver/host/wait"},
-	"driver/host/disk":           {"driver/volume", "driver/contract", "driver/host/singleflight", "driver/host/wait"},
-	"driver/host/fs":             {"driver/volume", "driver/contract", "driver/host/command", "driver/host/disk"},
-	"driver/host/mount":          {"driver/volume", "driver/host/command", "driver/host/disk"},
-	"driver/host/metadata":       {"driver/volume", "driver/contract", "driver/host/disk", "driver/host/wait"},
+	"driver/host/command":        {"driver/cause", "driver/volume", "driver/host/wait"},
+	"driver/host/disk":           {"driver/cause", "driver/volume", "driver/contract", "driver/host/singleflight", "driver/host/wait"},
+	"driver/host/fs":             {"driver/cause", "driver/volume", "driver/contract", "driver/host/command", "driver/host/disk"},
+	"driver/host/mount":          {"driver/cause", "driver/volume", "driver/host/command", "driver/host/disk"},
+	"driver/host/metadata":       {"driver/cause", "driver/volume", "driver/contract", "driver/host/disk", "driver/host/wait"},
 	"driver/host/limit":          {"driver/volume", "driver/host/disk", "driver/host/mount"},
-	"driver/openstack":           {"driver/volume", "driver/contract", "driver/openstack/status", "driver/openstack/transport", "internal/cloud", "internal/paging"},
-	"driver/openstack/status":    {"driver/volume", "internal/paging"},
+	"driver/openstack":           {"driver/cause", "driver/volume", "driver/contract", "driver/openstack/status", "driver/openstack/transport", "internal/cloud", "internal/paging"},
+	"driver/openstack/status":    {"driver/cause", "driver/volume", "internal/paging"},
 	"driver/openstack/transport": {"driver/volume", "internal/cloud"},
-	"driver/kube":                {"driver/contract", "driver/volume", "internal/kubeconfig"},
+	"driver/kube":                {"driver/cause", "driver/contract", "driver/volume", "internal/kubeconfig"},
 	"driver/guestaccess":         {"internal/kubeconfig"},
 
 	"internal/cloud":                   {"internal/cloudconf", "internal/documents"},
@@ -55,7 +56,7 @@ var mayImport = rules{
 	"internal/printable":               {},
 	"internal/shell":                   {},
 	"internal/cluster":                 {"internal/cloud"},
-	"internal/diagnosis":               {"driver/contract", "internal/cluster", "internal/printable", "internal/shell", "internal/paging", "internal/cloud"},
+	"internal/diagnosis":               {"driver/cause", "driver/contract", "internal/cluster", "internal/printable", "internal/shell", "internal/paging", "internal/cloud"},
 	"internal/diagnosis/diagnosistest": {},
 	"internal/diagnosis/support":       {"internal/cluster", "internal/diagnosis", "internal/printable"},
 	"internal/diagnosis/command":       {"driver/contract", "internal/checkout", "internal/cluster", "internal/diagnosis", "internal/diagnosis/support", "internal/printable", "internal/shell", "internal/cloud"}, // kubectl-cinder links it
@@ -109,7 +110,7 @@ var libraryImporters = []libraryRule{
 }
 
 // pure packages have no I/O, not even through what they import.
-var pure = []string{"driver/contract", "driver/volume", "driver/provision", "driver/attach", "driver/snapshot", "driver/idempotent", "driver/ownership", "generator/plan", "generator/guard", "generator/bundle"}
+var pure = []string{"driver/cause", "driver/contract", "driver/volume", "driver/provision", "driver/attach", "driver/snapshot", "driver/idempotent", "driver/ownership", "generator/plan", "generator/guard", "generator/bundle"}
 
 // inputOutput is what pure packages never reach.
 var inputOutput = []string{"net/http", "os/exec", "github.com/gophercloud/...", "google.golang.org/grpc/..."}

@@ -80,7 +80,7 @@ func baseline(t *testing.T, sim *openstacksim.Sim) csi.ControllerClient {
 	attachments := attach.New(api, wait, attach.Options{})
 	server := rpc.NewServer(rpc.Services{Controller: controller.New(controller.Options{
 		Clouds: map[string]controller.Cloud{"": {Volumes: volumes, Attachments: attachments}}, TopologyKey: contract.TopologyKey, Log: slog.New(slog.DiscardHandler),
-	})}, nil, rpc.Codes())
+	})}, nil, rpc.Codes("cinder.csi.openstack.org"))
 	listener := memnet.Listen()
 	return client(t, listener, func(ctx context.Context) error { return server.Serve(ctx, listener, time.Minute) })
 }
