@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/inflight"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
@@ -138,7 +139,7 @@ func (s *Service) checkServer(ctx context.Context, id volume.ServerID, verb stri
 	}
 	if pair := s.serverMetadata.Missing(server); pair != "" {
 		return volume.Errorf(volume.NotOwned, "server %s %s no volume: its metadata lacks %s (--server-metadata). If it is a node of this cluster, run: openstack server set --property %s %s",
-			id, verb, pair, pair, id)
+			id, verb, pair, pair, id).Cause(cause.ServerForeign)
 	}
 	return nil
 }
@@ -170,7 +171,7 @@ func (s *Service) awaitAttached(ctx context.Context, id volume.ID, server volume
 			case v.Status == volume.Available && written.Shows():
 				return true, hostFailedToAttach(id, server)
 			case v.Status.Meaning().Attach == volume.Refuse:
-				return true, volume.Errorf(volume.Failed, "volume %s changed to status %s while Nova attached it to server %s; an administrator must reset the status", id, v.Status, server)
+				return true, volume.Errorf(volume.Failed, "volume %s changed to status %s while Nova attached it to server %s; an administrator must reset the status", id, v.Status, server).Cause(cause.VolumeError)
 			}
 			return false, nil
 		})
@@ -206,7 +207,7 @@ func (s *Service) checkAttachInProgress(ctx context.Context, v volume.Volume, se
 
 func hostFailedToAttach(id volume.ID, server volume.ServerID) *volume.Error {
 	return volume.Errorf(volume.Failed, "Nova accepted the request, but the host of server %s failed to attach volume %s. Nova gives no reason; see the nova-compute log of that host",
-		server, id)
+		server, id).Cause(cause.AttachHost)
 }
 
 // explainNotFound finds out whether the volume or the server is missing: Nova answers 404 for both.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/inflight"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
@@ -83,17 +84,17 @@ func (c *call) failure(ctx context.Context, seen observation, end action) error 
 	v := seen.volume
 	switch end {
 	case attachedElsewhere:
-		return volume.Errorf(volume.Conflict, "volume %s is attached to %s and its volume type is not multiattach; detach it there first", v.ID, v.Holders())
+		return volume.Errorf(volume.Conflict, "volume %s is attached to %s and its volume type is not multiattach; detach it there first", v.ID, v.Holders()).Cause(cause.AttachElsewhere)
 	case volumeDeleting:
-		return volume.Errorf(volume.NotFound, "volume %s cannot be attached to server %s: Cinder is deleting the volume", v.ID, seen.server)
+		return volume.Errorf(volume.NotFound, "volume %s cannot be attached to server %s: Cinder is deleting the volume", v.ID, seen.server).Cause(cause.VolumeMissing)
 	case serverNotFound:
 		return volume.NoServer(seen.server)
 	case serverOffloaded:
-		return volume.Errorf(volume.Conflict, "volume %s is reserved for server %s, which is shelved and has no host; the server gets the volume once somebody unshelves it", v.ID, seen.server)
+		return volume.Errorf(volume.Conflict, "volume %s is reserved for server %s, which is shelved and has no host; the server gets the volume once somebody unshelves it", v.ID, seen.server).Cause(cause.ServerShelved)
 	case novaStateUnknown:
 		return volume.Errorf(volume.KindOf(seen.novaErr), "volume %s is %s; %s: %w", v.ID, v.Status, seen, seen.novaErr).Op(c.verb)
 	}
 	at := map[string]string{"attach": "to", "detach": "from"}[c.verb]
 	return volume.Errorf(volume.Conflict, "volume %s is in status %s%s; Nova cannot %s it %s server %s until an administrator resets the status",
-		v.ID, v.Status, c.volumes.FailureReason(ctx, v.ID), c.verb, at, seen.server)
+		v.ID, v.Status, c.volumes.FailureReason(ctx, v.ID), c.verb, at, seen.server).Cause(cause.VolumeError)
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/inflight"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
@@ -64,7 +65,7 @@ func (s *Service) detachAll(ctx context.Context, lock *inflight.Work, v volume.V
 	}
 	for _, a := range foreign {
 		errs = append(errs, volume.Errorf(volume.Conflict, "volume %s is attached to %s; the host may use the disk, so only an administrator can detach the volume there",
-			v.ID, a.Holder()).Op("detach"))
+			v.ID, a.Holder()).Cause(cause.DetachForeign).Op("detach"))
 	}
 	return errors.Join(errs...) // its kind is that of the first
 }
@@ -231,7 +232,7 @@ func (s *Service) awaitDetached(ctx context.Context, id volume.ID, server volume
 		return v, false, volume.Errorf(volume.KindOf(err), "Nova accepted the request, but volume %s is still attached to server %s, and the driver cannot read whether the server exists: %w", id, server, err)
 	}
 	return v, false, volume.Errorf(volume.Failed, "Nova accepted the request, but the host of server %s failed to detach volume %s. Nova gives no reason; see the nova-compute log of that host",
-		server, id)
+		server, id).Cause(cause.AttachHost)
 }
 
 // awaitUnlisted waits until Nova no longer lists the volume for the server. It gives up after staleConfirmInterval.

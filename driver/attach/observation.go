@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
@@ -106,7 +107,7 @@ func lists(attachments []volume.Attachment, id volume.ID) bool {
 // unknown, never gone: the driver did not ask Nova for it.
 func (s *Service) readNovaState(ctx context.Context, id volume.ID, server volume.ServerID, attachment volume.AttachStatus) (nova novaState, state string, why error) {
 	if !server.Exists() {
-		return novaUnknown, "", volume.Errorf(volume.Conflict, "the volume is attached to a host that is no Nova server")
+		return novaUnknown, "", volume.Errorf(volume.Conflict, "the volume is attached to a host that is no Nova server").Cause(cause.DetachForeign)
 	}
 	attachments, err := s.cloud.ServerAttachments(ctx, server)
 	switch {
@@ -147,7 +148,7 @@ func (s *Service) readServerState(ctx context.Context, id volume.ServerID, listM
 	case err != nil:
 		return novaUnknown, "", err
 	case listMissing || server.Status == "UNKNOWN":
-		return novaUnknown, server.Status, volume.Errorf(volume.Unavailable, "Nova cannot list the volumes of server %s, which is in status %s", id, server.Status)
+		return novaUnknown, server.Status, volume.Errorf(volume.Unavailable, "Nova cannot list the volumes of server %s, which is in status %s", id, server.Status).Cause(cause.CloudUnreachable)
 	case server.TaskState != "":
 		return novaServerChanging, server.Status + ", " + server.TaskState, nil
 	case slices.Contains(idleStatuses, server.Status):

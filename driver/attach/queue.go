@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
@@ -47,7 +48,7 @@ type serverQueue struct {
 func (q *serverQueues) enter(ctx context.Context, server volume.ServerID) (leave func(), err error) {
 	queue, before := q.join(server)
 	if queue == nil {
-		return nil, volume.Errorf(volume.Busy, "%d other attach and detach requests already wait for server %s", queueLimit, server)
+		return nil, volume.Errorf(volume.Busy, "%d other attach and detach requests already wait for server %s", queueLimit, server).Cause(cause.AttachQueue)
 	}
 	defer volume.BeginStep(ctx, fmt.Sprintf("waiting behind %d other attach and detach requests for server %s", before, server))()
 	timeout := time.NewTimer(queueTimeout)
@@ -61,7 +62,7 @@ func (q *serverQueues) enter(ctx context.Context, server volume.ServerID) (leave
 		}
 		return leave, nil
 	case <-timeout.C:
-		err = volume.Errorf(volume.Busy, "waited %v behind %d other attach and detach requests for server %s, so Nova or the host of the server is slow", queueTimeout, before, server)
+		err = volume.Errorf(volume.Busy, "waited %v behind %d other attach and detach requests for server %s, so Nova or the host of the server is slow", queueTimeout, before, server).Cause(cause.AttachQueue)
 	case <-ctx.Done():
 		err = volume.Errorf(volume.KindOf(ctx.Err()), "waited behind %d other attach and detach requests for server %s: %w", before, server, ctx.Err())
 	}

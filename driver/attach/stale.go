@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
@@ -75,21 +76,21 @@ func deleteCommand(a volume.Attachment) string {
 // token for that. It deletes reserved attachments.
 func staleNotDeletable(seen observation, err error) error {
 	return volume.Errorf(volume.KindOf(err), "volume %s is %s; %s. The attachment is stale, but the driver cannot delete it: some clouds do not allow that with an application credential. "+
-		"An administrator who logs in with a password can run: %s: %w", seen.volume.ID, seen.volume.Status, seen, deleteCommand(seen.attachment), err)
+		"An administrator who logs in with a password can run: %s: %w", seen.volume.ID, seen.volume.Status, seen, deleteCommand(seen.attachment), err).Cause(cause.AttachStale)
 }
 
 func staleConflict(seen observation) error {
 	if seen.attachment.Status == volume.AttachmentHidden {
 		return volume.Errorf(volume.Conflict, "volume %s is %s; %s. Unless another server gets the volume now, a failed operation has left a reservation that the driver cannot see. "+
-			"An administrator can find it, and delete it if no server uses it: openstack --os-volume-api-version 3.27 volume attachment list --volume-id %s", seen.volume.ID, seen.volume.Status, seen, seen.volume.ID)
+			"An administrator can find it, and delete it if no server uses it: openstack --os-volume-api-version 3.27 volume attachment list --volume-id %s", seen.volume.ID, seen.volume.Status, seen, seen.volume.ID).Cause(cause.AttachReserved)
 	}
 	return volume.Errorf(volume.Conflict, "volume %s is %s; %s. The server may still use the disk, so the driver changes nothing. "+
-		"If the server does not use it, an administrator can run: %s", seen.volume.ID, seen.volume.Status, seen, deleteCommand(seen.attachment))
+		"If the server does not use it, an administrator can run: %s", seen.volume.ID, seen.volume.Status, seen, deleteCommand(seen.attachment)).Cause(cause.AttachReserved)
 }
 
 // listedByNovaOnly is the error of a volume that only Nova shows at the server. A failed attach or detach leaves such an entry. Nova 28 (2023.2)
 // removes it when the server is rebooted.
 func listedByNovaOnly(seen observation) error {
 	return volume.Errorf(volume.Conflict, "volume %s is %s; %s. Most likely a failed attach or detach left that entry in Nova, and only an administrator can remove it. "+
-		"Nova of 2023.2 or later removes it at a reboot: openstack server reboot %s. For an older one see docs/how-to/free-a-stuck-volume.md", seen.volume.ID, seen.volume.Status, seen, seen.server)
+		"Nova of 2023.2 or later removes it at a reboot: openstack server reboot %s. For an older one see docs/how-to/free-a-stuck-volume.md", seen.volume.ID, seen.volume.Status, seen, seen.server).Cause(cause.AttachLeftover)
 }

@@ -35,6 +35,7 @@ const (
 	VolumeError           ID = "volume.error"
 	VolumeMissing         ID = "volume.missing"
 	VolumeOtherCluster    ID = "volume.other-cluster"
+	VolumeUnmarked        ID = "volume.unmarked"
 	VolumeAttached        ID = "volume.attached"
 	VolumeDependents      ID = "volume.dependents"
 	VolumeDeleteError     ID = "volume.delete-error"
@@ -57,7 +58,6 @@ const (
 	AttachLeftover  ID = "attach.leftover"
 	AttachHost      ID = "attach.host"
 	AttachZone      ID = "attach.zone"
-	AttachRefused   ID = "attach.refused"
 	AttachQueue     ID = "attach.queue"
 	DetachHostDown  ID = "detach.host-down"
 	DetachForeign   ID = "detach.foreign"
@@ -72,6 +72,7 @@ const (
 	DiskChanged    ID = "disk.changed"
 	DiskAmbiguous  ID = "disk.ambiguous"
 	DiskUnreadable ID = "disk.unreadable"
+	DiskSize       ID = "disk.size"
 	DiskInUse      ID = "disk.in-use"
 	DiskPath       ID = "disk.path"
 
@@ -143,6 +144,7 @@ var driverCauses = []Cause{
 	{VolumeError, "Cinder shows the volume in a status that does not change by itself", "find the reason in the logs of cinder-volume, and reset the status", Cloud, false},
 	{VolumeMissing, "the volume is gone from Cinder", "restore its data from a backup; check the project of the credentials", Cluster, false},
 	{VolumeOtherCluster, "the object has the mark of another cluster", "leave it to that cluster; if that cluster is lost, change the mark with kubectl cinder recover", Cluster, false},
+	{VolumeUnmarked, "the object has no mark, and the driver is strict: it may be another cluster's", "take it over with the command of the message, if it belongs to this cluster", Cluster, false},
 	{VolumeAttached, "a volume that is attached cannot be deleted, copied or restored into", "detach it from the server, if nothing there uses it", Cluster, false},
 	{VolumeDependents, "Cinder does not delete an object that others depend on", "delete the snapshots, copies, backups or group that depend on it first", User, false},
 	{VolumeDeleteError, "Cinder tried to delete the object and failed", "find the reason in the logs of Cinder, and reset the status", Cloud, false},
@@ -163,7 +165,6 @@ var driverCauses = []Cause{
 	{AttachLeftover, "only Nova still lists the volume at the server", "reboot the server; with Nova before 2023.2 an administrator removes the entry", Cloud, false},
 	{AttachHost, "Nova accepted the request, and the host of the server failed", "read the nova-compute log of the host of the server", Cloud, false},
 	{AttachZone, "Nova attaches no volume of another zone to this server", "use a class whose zone is that of the node; check cross_az_attach of Nova", Cluster, false},
-	{AttachRefused, "Nova refuses to attach or detach the volume in its present state", "read the message; an administrator of the cloud can reset the status", Cloud, false},
 	{AttachQueue, "many attach and detach requests wait for this server", "wait; if it stays, find out why Nova or the host of the server is slow", Nobody, true},
 	{DetachHostDown, "nova-compute is down on the host of the server", "start nova-compute; if the host is lost, evacuate or delete the server", Cloud, false},
 	{DetachForeign, "the volume is attached to a host that is no Nova server", "detach it there, if nothing uses it", Cloud, false},
@@ -177,6 +178,7 @@ var driverCauses = []Cause{
 	{DiskChanged, "the device is not, or no longer, the disk of the volume", "wait; if it stays, restart the node plugin and report the message", Cluster, true},
 	{DiskAmbiguous, "several disks have the serial of the volume", "use a disk bus with long serials, such as SCSI or virtio with 20 characters", Cloud, false},
 	{DiskUnreadable, "the driver cannot read the disk, so it does not use it", "check the storage backend; the data may be unharmed", Cloud, false},
+	{DiskSize, "the disk has not got the size of the volume yet", "wait; if it stays, check that the hypervisor has taken the expansion over", Cloud, true},
 	{DiskInUse, "something on the node still uses the disk", "end the programs or mounts that the message names", Cluster, true},
 	{DiskPath, "something else lies where the volume belongs on the node", "empty or unmount the path that the message names", Cluster, false},
 	{FsNeedsRepair, "the file system has errors that only a person may repair", "make a snapshot of the volume, then repair the file system with fsck", Cluster, false},

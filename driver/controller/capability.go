@@ -6,6 +6,7 @@ import (
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
 
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
@@ -115,7 +116,7 @@ func (s *Server) validateCapabilities(ctx context.Context, v volume.Volume, req 
 		return err
 	}
 	if multiattach && !v.Multiattach {
-		return volume.Errorf(volume.InvalidArgument, "the volume type %s does not allow several servers", v.Type)
+		return volume.Errorf(volume.InvalidArgument, "the volume type %s does not allow several servers", v.Type).Cause(cause.CreateTypeSingle)
 	}
 	class, err := s.storageClass(ctx, req.GetParameters())
 	if err != nil {

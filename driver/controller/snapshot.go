@@ -8,6 +8,7 @@ import (
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/driver/snapshot"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
@@ -151,7 +152,7 @@ func (s *Server) ListSnapshots(ctx context.Context, req *csi.ListSnapshotsReques
 	case volume.Is(err, volume.NotFound):
 		return nil, invalidToken(req.GetStartingToken())
 	case errors.Is(err, paging.ErrEndless):
-		return nil, volume.Errorf(volume.Unavailable, "the snapshots of the project: %w; Cinder or a proxy in front of it has a fault. Report it to the administrator of the cloud", err)
+		return nil, volume.Errorf(volume.Unavailable, "the snapshots of the project: %w; Cinder or a proxy in front of it has a fault. Report it to the administrator of the cloud", err).Cause(cause.CloudAnswer)
 	case err != nil:
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/host/disk"
 	"github.com/cinder-csi/cinder-csi/driver/host/mount"
 	"github.com/cinder-csi/cinder-csi/driver/host/wait"
@@ -30,7 +31,7 @@ func (h *Host) readDisk(ctx context.Context, node string) error {
 		return h.kernel.read(node)
 	})
 	if !call.WaitUntil(ctx, readTimeout) {
-		return volume.Errorf(volume.Unavailable, "disk %s has completed no request since %s; its backend may be down", node, call.Started.Format(time.RFC3339))
+		return volume.Errorf(volume.Unavailable, "disk %s has completed no request since %s; its backend may be down", node, call.Started.Format(time.RFC3339)).Cause(cause.DiskSilent)
 	}
 	return call.Value
 }
@@ -43,10 +44,10 @@ func (h *Host) answers(ctx context.Context, what string, d *disk.Disk) error {
 	case !volume.Is(err, volume.Unavailable):
 		return nil
 	case ctx.Err() != nil:
-		return wait.Ended(ctx, "%s: %v. The driver has written nothing to it", what, err)
+		return wait.Ended(ctx, "%s: %v. The driver has written nothing to it", what, err).Cause(cause.DiskSilent)
 	}
 	return volume.Errorf(volume.Unavailable, "%s: %w. The driver has written nothing to it, and tries again when kubelet "+
-		"retries. Repair the backend (docs/how-to/troubleshoot.md, The storage does not answer)", what, err)
+		"retries. Repair the backend (docs/how-to/troubleshoot.md, The storage does not answer)", what, err).Cause(cause.DiskSilent)
 }
 
 // nodeBelow is the device node of the disk that a mount is on; empty if there is none.

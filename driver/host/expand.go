@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/host/disk"
 	"github.com/cinder-csi/cinder-csi/driver/host/mount"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
@@ -54,7 +55,7 @@ func (h *Host) Expand(ctx context.Context, e ExpandSpec) (volume.Size, error) {
 	}
 	mounted, ok := table.At(path)
 	if !ok {
-		return 0, volume.Errorf(volume.NotFound, "expand volume %s: it is not mounted at %s", e.Volume, path)
+		return 0, volume.Errorf(volume.NotFound, "expand volume %s: it is not mounted at %s", e.Volume, path).Cause(cause.MountNotStaged)
 	}
 	fileSystem := mounted.On(d.Number)
 	if !fileSystem {
@@ -67,7 +68,7 @@ func (h *Host) Expand(ctx context.Context, e ExpandSpec) (volume.Size, error) {
 		return size, err
 	}
 	if mounted.ReadOnly() {
-		return 0, volume.Errorf(volume.Conflict, "expand volume %s: it is mounted read-only at %s, so its file system cannot be grown", e.Volume, path)
+		return 0, volume.Errorf(volume.Conflict, "expand volume %s: it is mounted read-only at %s, so its file system cannot be grown", e.Volume, path).Cause(cause.MountDiffers)
 	}
 	if err := h.grow(ctx, e.Volume, firstMount(table, d, mounted), d); err != nil {
 		return 0, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/host/disk"
 	"github.com/cinder-csi/cinder-csi/driver/host/mount"
 	"github.com/cinder-csi/cinder-csi/driver/host/singleflight"
@@ -53,10 +54,10 @@ func (h *Host) awaitWriters(ctx context.Context, id volume.ID) error {
 	ctx, cancel := wait.BeforeDeadline(ctx)
 	defer cancel()
 	if write, running := h.writes.Running(id); running && !write.Wait(ctx) {
-		return wait.Ended(ctx, "unmount volume %s: a write of the driver has waited since %s", id, write.Started.Format(time.RFC3339))
+		return wait.Ended(ctx, "unmount volume %s: a write of the driver has waited since %s", id, write.Started.Format(time.RFC3339)).Cause(cause.DiskSilent)
 	}
 	if call, running := h.grows.Running(id); running && !call.Wait(ctx) {
-		return wait.Ended(ctx, "unmount volume %s: the driver has been growing its file system since %s", id, call.Started.Format(time.RFC3339))
+		return wait.Ended(ctx, "unmount volume %s: the driver has been growing its file system since %s", id, call.Started.Format(time.RFC3339)).Cause(cause.DiskSilent)
 	}
 	return nil
 }

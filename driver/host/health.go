@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/host/disk"
 	"github.com/cinder-csi/cinder-csi/driver/host/mount"
 	"github.com/cinder-csi/cinder-csi/driver/host/wait"
@@ -33,7 +34,7 @@ func (h *Host) Health(ctx context.Context, id volume.ID, paths ...string) ([]vol
 	switch {
 	case call.WaitUntil(ctx, statsTimeout):
 	case errors.Is(ctx.Err(), context.Canceled):
-		return nil, wait.Ended(ctx, "read the health of volume %s: its disk has not answered", id)
+		return nil, wait.Ended(ctx, "read the health of volume %s: its disk has not answered", id).Cause(cause.DiskSilent)
 	default:
 		return []volume.HealthIssue{notResponding(fmt.Sprintf("the disk of volume %s has not answered since %s; its backend may be down",
 			id, call.Started.Format(time.RFC3339)))}, nil

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/host/disk"
 	"github.com/cinder-csi/cinder-csi/driver/host/wait"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
@@ -28,10 +29,10 @@ func (h *Host) lock(ctx context.Context, id volume.ID, d *disk.Disk) (unlock fun
 		case err == nil:
 			return unlock, nil
 		case !errors.Is(err, unix.EWOULDBLOCK):
-			return nil, volume.Errorf(volume.Failed, "stage volume %s: lock disk %s: %w", id, d.Path, err)
+			return nil, volume.Errorf(volume.Failed, "stage volume %s: lock disk %s: %w", id, d.Path, err).Cause(cause.NodeSystem)
 		case !wait.Sleep(ctx, lockPoll):
 			return nil, wait.Ended(ctx, "stage volume %s: another process has locked disk %s, as a driver does that formats it; "+
-				"fuser -v %s on the server shows which", id, d.Path, d.Path)
+				"fuser -v %s on the server shows which", id, d.Path, d.Path).Cause(cause.DiskInUse)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/host/disk"
 	"github.com/cinder-csi/cinder-csi/driver/host/mount"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
@@ -51,10 +52,10 @@ func (h *Host) Publish(ctx context.Context, p PublishSpec) error {
 	staged, ok := table.At(staging)
 	switch {
 	case !ok:
-		return volume.Errorf(volume.Conflict, "publish volume %s: it is not staged: nothing is mounted at %s", p.Volume, staging)
+		return volume.Errorf(volume.Conflict, "publish volume %s: it is not staged: nothing is mounted at %s", p.Volume, staging).Cause(cause.MountNotStaged)
 	case !staged.On(d.Number):
 		return volume.Errorf(volume.Conflict, "publish volume %s: %s is mounted at the staging path %s, and the disk of the volume is %s (%s)",
-			p.Volume, staged, staging, d.Path, d.Number)
+			p.Volume, staged, staging, d.Path, d.Number).Cause(cause.DiskPath)
 	}
 	readOnly := p.ReadOnly || staged.ReadOnly()
 	if err := h.checkUsable(ctx, p, staged, d, readOnly); err != nil {
@@ -62,7 +63,7 @@ func (h *Host) Publish(ctx context.Context, p PublishSpec) error {
 	}
 	if published, ok := table.At(target); ok {
 		if published.Device != staged.Device || published.Root != staged.Root {
-			return volume.Errorf(volume.Conflict, "publish volume %s: %s is mounted at %s; unpublish the path first", p.Volume, published, published.Path)
+			return volume.Errorf(volume.Conflict, "publish volume %s: %s is mounted at %s; unpublish the path first", p.Volume, published, published.Path).Cause(cause.DiskPath)
 		}
 		return h.checkWritability(p, published, readOnly)
 	}
@@ -70,7 +71,7 @@ func (h *Host) Publish(ctx context.Context, p PublishSpec) error {
 		return err
 	}
 	if err := os.MkdirAll(target, 0o750); err != nil {
-		return volume.Errorf(volume.Failed, "make the target directory: %w", err)
+		return volume.Errorf(volume.Failed, "make the target directory: %w", err).Cause(cause.NodeSystem)
 	}
 	if err := d.Verify(ctx); err != nil {
 		return err
@@ -81,7 +82,7 @@ func (h *Host) Publish(ctx context.Context, p PublishSpec) error {
 	return h.checkBound(p.Volume, staging, target, readOnly, func(published mount.Entry) error {
 		if published.Device != staged.Device || published.Root != staged.Root {
 			return volume.Errorf(volume.Conflict, "publish volume %s: after the bind of %s the mount table shows %s at %s; unpublish the path first",
-				p.Volume, staging, published, target)
+				p.Volume, staging, published, target).Cause(cause.DiskPath)
 		}
 		return nil
 	})
@@ -93,7 +94,7 @@ func (h *Host) checkUsable(ctx context.Context, p PublishSpec, staged mount.Entr
 		return h.takesWrites(ctx, "publish", p.Volume, staged, d)
 	}
 	if _, err := h.Stats(ctx, staged.Path); err != nil { // a reader is served for as long as the file system can be read
-		return volume.Errorf(volume.Unavailable, "publish volume %s: %w. %s", p.Volume, err, stopPods)
+		return volume.Errorf(volume.Unavailable, "publish volume %s: %w. %s", p.Volume, err, stopPods).Cause(cause.DiskSilent)
 	}
 	return nil
 }
@@ -106,7 +107,7 @@ func (p PublishSpec) checkSingleTarget(inUse []string, staging, target string) e
 	for _, path := range inUse {
 		// kubelet stages at .../globalmount; the staging path of an older kubelet differs in what comes before.
 		if path != staging && path != target && filepath.Base(path) != "globalmount" {
-			return volume.Errorf(volume.Conflict, "publish volume %s: it is published at %s, and its access mode allows one target; unpublish it there first", p.Volume, path)
+			return volume.Errorf(volume.Conflict, "publish volume %s: it is published at %s, and its access mode allows one target; unpublish it there first", p.Volume, path).Cause(cause.MountSingle)
 		}
 	}
 	return nil
@@ -129,7 +130,7 @@ func (h *Host) checkWritability(p PublishSpec, published mount.Entry, readOnly b
 		}
 	}
 	return volume.Errorf(volume.Incompatible, "volume %s is published at %s with read-only %t, and the request has read-only %t",
-		p.Volume, published.Path, published.ReadOnly(), readOnly)
+		p.Volume, published.Path, published.ReadOnly(), readOnly).Cause(cause.MountDiffers)
 }
 
 // PublishBlock binds the device node of a volume at the target, a file. It does nothing if it is bound already.
@@ -159,7 +160,7 @@ func (h *Host) PublishBlock(ctx context.Context, p PublishSpec) error {
 	}
 	node, err := filepath.EvalSymlinks(d.Path)
 	if err != nil {
-		return volume.Errorf(volume.Failed, "publish volume %s: resolve its device node: %w", p.Volume, err)
+		return volume.Errorf(volume.Failed, "publish volume %s: resolve its device node: %w", p.Volume, err).Cause(cause.NodeSystem)
 	}
 	if err := makeTargetFile(target); err != nil {
 		return err
@@ -181,14 +182,14 @@ func (h *Host) checkBound(id volume.ID, source, target string, readOnly bool, is
 	}
 	published, ok := table.At(target)
 	if !ok {
-		return volume.Errorf(volume.Failed, "publish volume %s: the driver bound %s at %s, but the mount table does not show it", id, source, target)
+		return volume.Errorf(volume.Failed, "publish volume %s: the driver bound %s at %s, but the mount table does not show it", id, source, target).Cause(cause.MountFailed)
 	}
 	if err := isIt(published); err != nil {
 		return err
 	}
 	if published.ReadOnly() != readOnly {
 		return volume.Errorf(volume.Failed, "publish volume %s: the driver bound %s at %s with read-only %t, but the mount table shows read-only %t",
-			id, source, target, readOnly, published.ReadOnly())
+			id, source, target, readOnly, published.ReadOnly()).Cause(cause.MountFailed)
 	}
 	return nil
 }
@@ -199,23 +200,23 @@ func checkBlockTarget(id volume.ID, published mount.Entry, d *disk.Disk) error {
 		return nil
 	}
 	return volume.Errorf(volume.Conflict, "volume %s: %s is mounted at %s, and the disk of the volume is %s (%s); unpublish the path first",
-		id, published, published.Path, d.Path, d.Number)
+		id, published, published.Path, d.Path, d.Number).Cause(cause.DiskPath)
 }
 
 // makeTargetFile makes an empty file over which a device node is bound. A file that exists must be empty too.
 func makeTargetFile(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
-		return volume.Errorf(volume.Failed, "make the parent directory of the target: %w", err)
+		return volume.Errorf(volume.Failed, "make the parent directory of the target: %w", err).Cause(cause.NodeSystem)
 	}
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o640)
 	if err == nil {
 		return f.Close()
 	}
 	if !errors.Is(err, iofs.ErrExist) {
-		return volume.Errorf(volume.Failed, "make the target file: %w", err)
+		return volume.Errorf(volume.Failed, "make the target file: %w", err).Cause(cause.NodeSystem)
 	}
 	if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() || info.Size() != 0 {
-		return volume.Errorf(volume.Conflict, "%s exists and is not an empty file; the driver does not bind a block volume there", path)
+		return volume.Errorf(volume.Conflict, "%s exists and is not an empty file; the driver does not bind a block volume there", path).Cause(cause.DiskPath)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/host/mount"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
@@ -29,7 +30,7 @@ func (h *Host) checkContext(mounted mount.Entry, id volume.ID, options []string,
 			}
 			return volume.Errorf(volume.Conflict, "stage volume %s: the mount at %s lost the SELinux option %s; %s. "+
 				"The container of the driver needs /etc/selinux and /sys/fs of the host; otherwise set seLinuxMount of the CSIDriver to false",
-				id, mounted.Path, strings.TrimSuffix(prefix, "="), then)
+				id, mounted.Path, strings.TrimSuffix(prefix, "="), then).Cause(cause.MountSELinux)
 		}
 	}
 	return nil

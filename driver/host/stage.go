@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/driver/host/disk"
 	"github.com/cinder-csi/cinder-csi/driver/host/fs"
@@ -130,7 +131,7 @@ func (s StageSpec) mountOptions() (options []string, readOnly bool, err error) {
 	for _, fsType := range []string{s.FSType, s.DefaultFSType} {
 		if fsType != "" && !fs.Supported(fsType) {
 			return nil, false, volume.Errorf(volume.InvalidArgument, "stage volume %s: file system %.200q is not supported; use one of %s",
-				s.Volume, fsType, fs.SupportedTypes())
+				s.Volume, fsType, fs.SupportedTypes()).Cause(cause.FsUnsupported)
 		}
 	}
 	if s.ReadOnly {
@@ -145,11 +146,11 @@ func (s StageSpec) checkStaged(staged mount.Entry, d *disk.Disk, readOnly bool) 
 	switch {
 	case !staged.On(d.Number):
 		return volume.Errorf(volume.Conflict, "stage volume %s: %s is mounted at %s, and the disk of the volume is %s (%s); "+
-			"unstage the path first", s.Volume, staged, staged.Path, d.Path, d.Number)
+			"unstage the path first", s.Volume, staged, staged.Path, d.Path, d.Number).Cause(cause.DiskPath)
 	case s.FSType != "" && !fs.SameFamily(staged.FSType, s.FSType):
-		return volume.Errorf(volume.Incompatible, "volume %s is staged at %s as %s, not %s", s.Volume, staged.Path, staged.FSType, s.FSType)
+		return volume.Errorf(volume.Incompatible, "volume %s is staged at %s as %s, not %s", s.Volume, staged.Path, staged.FSType, s.FSType).Cause(cause.MountDiffers)
 	case staged.ReadOnly() && !readOnly:
-		return volume.Errorf(volume.Incompatible, "volume %s is staged read-only at %s, and the request is writable", s.Volume, staged.Path)
+		return volume.Errorf(volume.Incompatible, "volume %s is staged read-only at %s, and the request is writable", s.Volume, staged.Path).Cause(cause.MountDiffers)
 	}
 	return nil
 }
@@ -157,11 +158,11 @@ func (s StageSpec) checkStaged(staged mount.Entry, d *disk.Disk, readOnly bool) 
 // prepare makes sure that a mountable file system is on the disk, and returns its type. It decides by what fs.Probe found
 // whether the driver mounts the disk, formats it, or refuses it. mounted is true if the disk is mounted elsewhere.
 func (h *Host) prepare(ctx context.Context, s StageSpec, d *disk.Disk, readOnly, mounted bool) (string, error) {
-	refuse := func(kind volume.Kind, format string, args ...any) (string, error) {
-		return "", volume.Errorf(kind, "stage volume %s: disk %s "+format, append([]any{s.Volume, d.Path}, args...)...)
+	refuse := func(kind volume.Kind, why cause.ID, format string, args ...any) (string, error) {
+		return "", volume.Errorf(kind, "stage volume %s: disk %s "+format, append([]any{s.Volume, d.Path}, args...)...).Cause(why)
 	}
 	if !readOnly && d.ReadOnly() {
-		return refuse(volume.Conflict, "is write-protected and the request is writable; use the volume read-only, or attach it writable")
+		return refuse(volume.Conflict, cause.MountDiffers, "is write-protected and the request is writable; use the volume read-only, or attach it writable")
 	}
 	if err := h.answers(ctx, "stage volume "+string(s.Volume), d); err != nil {
 		return "", err
@@ -176,25 +177,25 @@ func (h *Host) prepare(ctx context.Context, s StageSpec, d *disk.Disk, readOnly,
 	makeOne := found.FSType == "" || found.Unfinished
 	switch {
 	case found.Other != "":
-		return refuse(volume.DataLoss, "holds %s and no supported file system; the driver neither mounts nor formats it. "+clearDisk, found.Other, d.Path)
+		return refuse(volume.DataLoss, cause.FsUnknownContent, "holds %s and no supported file system; the driver neither mounts nor formats it. "+clearDisk, found.Other, d.Path)
 	case found.Lost != "":
-		return refuse(volume.DataLoss, "shows no file system, but copies of one: %s. Its first superblock is lost, so the driver neither mounts nor formats it. "+
+		return refuse(volume.DataLoss, cause.FsNeedsRepair, "shows no file system, but copies of one: %s. Its first superblock is lost, so the driver neither mounts nor formats it. "+
 			"If its data is needed, make a snapshot first, and then repair it: %s. "+clearDisk, found.Lost, found.Repair, d.Path)
 	case makeOne && s.FromSource:
-		return refuse(volume.DataLoss, "shows no file system, and the volume was made from a source or recovered from a lost cluster. "+
+		return refuse(volume.DataLoss, cause.FsUnknownContent, "shows no file system, and the volume was made from a source or recovered from a lost cluster. "+
 			"The driver does not format it, since it may hold data that the driver does not recognise. "+
 			"If it was used as a raw disk, its claim needs volumeMode Block. "+
 			"If no pod ever used it or its source, nothing is on it. Then delete the claim and make one without a source")
 	case makeOne && mounted:
-		return refuse(volume.DataLoss, "shows no file system, and is mounted elsewhere on this node; the driver does not format it. Unmount it there first")
+		return refuse(volume.DataLoss, cause.DiskInUse, "shows no file system, and is mounted elsewhere on this node; the driver does not format it. Unmount it there first")
 	case makeOne && readOnly:
-		return refuse(volume.Conflict, "is empty and the request is read-only; mount the volume writable once")
+		return refuse(volume.Conflict, cause.MountDiffers, "is empty and the request is read-only; mount the volume writable once")
 	case makeOne:
 		return h.format(ctx, s, d, found)
 	case !fs.Supported(found.FSType):
-		return refuse(volume.Conflict, "holds a %s file system; the driver mounts only %s. "+clearDisk, found.FSType, fs.SupportedTypes(), d.Path)
+		return refuse(volume.Conflict, cause.FsUnknownContent, "holds a %s file system; the driver mounts only %s. "+clearDisk, found.FSType, fs.SupportedTypes(), d.Path)
 	case s.FSType != "" && !fs.SameFamily(found.FSType, s.FSType):
-		return refuse(volume.Conflict, "holds a %s file system and the request names %s; set the fsType to %s",
+		return refuse(volume.Conflict, cause.FsUnknownContent, "holds a %s file system and the request names %s; set the fsType to %s",
 			found.FSType, s.FSType, found.FSType)
 	}
 	return found.FSType, h.check(ctx, s.Volume, d, found.FSType, !readOnly && !mounted)
@@ -236,7 +237,7 @@ func (h *Host) check(ctx context.Context, id volume.ID, d *disk.Disk, fsType str
 // mount mounts the disk, and then checks that the mount table shows it.
 func (h *Host) mount(ctx context.Context, id volume.ID, d *disk.Disk, path, fsType string, options []string) error {
 	if err := os.MkdirAll(path, 0o750); err != nil {
-		return volume.Errorf(volume.Failed, "make the staging directory: %w", err)
+		return volume.Errorf(volume.Failed, "make the staging directory: %w", err).Cause(cause.NodeSystem)
 	}
 	if err := d.Verify(ctx); err != nil {
 		return err
@@ -255,7 +256,7 @@ func (h *Host) mount(ctx context.Context, id volume.ID, d *disk.Disk, path, fsTy
 	mounted, ok := table.At(path)
 	if !ok {
 		return volume.Errorf(volume.Failed, "stage volume %s: mount(8) succeeded for disk %s at %s, but the mount table does not show it",
-			id, d.Path, path).AfterWrite()
+			id, d.Path, path).Cause(cause.MountFailed).AfterWrite()
 	}
 	err = h.checkMounted(mounted, d, id)
 	if err == nil {
@@ -271,7 +272,7 @@ func (h *Host) mount(ctx context.Context, id volume.ID, d *disk.Disk, path, fsTy
 func (h *Host) checkMounted(mounted mount.Entry, d *disk.Disk, id volume.ID) error {
 	if !mounted.On(d.Number) {
 		return volume.Errorf(volume.Conflict, "stage volume %s: after mounting disk %s (%s) at %s the mount table shows %s; "+
-			"the driver unmounted it", id, d.Path, d.Number, mounted.Path, mounted)
+			"the driver unmounted it", id, d.Path, d.Number, mounted.Path, mounted).Cause(cause.DiskPath)
 	}
 	if mounted.FSType != "btrfs" {
 		return nil
@@ -284,10 +285,10 @@ func (h *Host) checkBtrfsDevices(mounted mount.Entry, d *disk.Disk, id volume.ID
 	switch n, err := h.kernel.btrfsDevices(mounted.Path); {
 	case err != nil:
 		return volume.Errorf(volume.Failed, "stage volume %s: the kernel does not report how many devices the btrfs on disk %s at %s has; "+
-			"the driver unmounted it: %w", id, d.Path, mounted.Path, err)
+			"the driver unmounted it: %w", id, d.Path, mounted.Path, err).Cause(cause.NodeSystem)
 	case n != 1:
 		return volume.Errorf(volume.Conflict, "stage volume %s: mounting disk %s at %s gave a btrfs of %d devices; the driver unmounted it. "+
-			"Another disk of this server has the same UUID: detach it, or change its UUID (btrfstune -u)", id, d.Path, mounted.Path, n)
+			"Another disk of this server has the same UUID: detach it, or change its UUID (btrfstune -u)", id, d.Path, mounted.Path, n).Cause(cause.FsDevices)
 	}
 	return nil
 }
@@ -298,14 +299,14 @@ func (h *Host) checkBtrfsDevices(mounted mount.Entry, d *disk.Disk, id volume.ID
 func explainMountError(err error, d *disk.Disk, fsType string) error {
 	if fsType == "btrfs" && strings.Contains(err.Error(), "File exists") {
 		return volume.Errorf(volume.KindOf(err), "%w. Another disk of this server has a mounted btrfs of the same UUID, as a clone and its "+
-			"source have. Linux before 6.7 mounts only one of them: use the volume on another node, or change its UUID (btrfstune -u)", err)
+			"source have. Linux before 6.7 mounts only one of them: use the volume on another node, or change its UUID (btrfstune -u)", err).Cause(cause.FsDevices)
 	}
 	if !d.ReadOnly() {
 		if !volume.Is(err, volume.Failed) {
 			return err
 		}
 		return volume.Errorf(volume.Failed, "%w. The kernel log of the node says why. If the file system is damaged, make a snapshot of the volume, and then repair it: %s",
-			err, fs.RepairCommand(fsType, d.Path))
+			err, fs.RepairCommand(fsType, d.Path)).Cause(cause.MountFailed)
 	}
 	return volume.Errorf(volume.KindOf(err), "%w. The disk is write-protected, and the kernel must write to recover a file system that was "+
 		"not unmounted cleanly. Stage the volume writable once, or add %s to mountOptions to read it as it is", err, fs.NoRecoveryOption(fsType))

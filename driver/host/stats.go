@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 	mountutils "k8s.io/mount-utils"
 
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/host/disk"
 	"github.com/cinder-csi/cinder-csi/driver/host/mount"
 	"github.com/cinder-csi/cinder-csi/driver/host/wait"
@@ -43,10 +44,10 @@ func (h *Host) Stats(ctx context.Context, path string) (Stats, error) {
 	case call.WaitUntil(ctx, statsTimeout):
 		return call.Value.stats, call.Value.err
 	case ctx.Err() != nil:
-		return Stats{}, wait.Ended(ctx, "read the usage of the volume at %s: it has not answered", path)
+		return Stats{}, wait.Ended(ctx, "read the usage of the volume at %s: it has not answered", path).Cause(cause.DiskSilent)
 	}
 	return Stats{}, volume.Errorf(volume.Unavailable, "read the usage of the volume at %s: it has not answered within %s since %s; its disk may be removed or down",
-		path, statsTimeout, call.Started.Format(time.RFC3339))
+		path, statsTimeout, call.Started.Format(time.RFC3339)).Cause(cause.DiskSilent)
 }
 
 type statsResult struct {
@@ -71,7 +72,7 @@ func (h *Host) readStats(path string) (Stats, error) {
 	node := h.nodeBelow(mounted)
 	unreadable := h.readDisk(context.Background(), node)
 	if volume.Is(unreadable, volume.Unavailable) {
-		return Stats{}, volume.Errorf(volume.Unavailable, "read the usage of the volume at %s: %w", path, unreadable)
+		return Stats{}, volume.Errorf(volume.Unavailable, "read the usage of the volume at %s: %w", path, unreadable).Cause(cause.DiskSilent)
 	}
 	stats, err := h.kernel.stat(path)
 	name := strings.TrimPrefix(filepath.Base(node), ".") // of no disk: none
@@ -88,17 +89,17 @@ func statPath(path string) (Stats, error) {
 		return Stats{}, volume.Errorf(volume.NotFound, "%s does not exist", path)
 	}
 	if err != nil && mountutils.IsCorruptedMnt(err) {
-		return Stats{}, volume.Errorf(volume.Failed, "the mount at %s has lost its disk; delete the pod, so that the volume is mounted again: %w", path, err)
+		return Stats{}, volume.Errorf(volume.Failed, "the mount at %s has lost its disk; delete the pod, so that the volume is mounted again: %w", path, err).Cause(cause.MountLost)
 	}
 	if err != nil {
-		return Stats{}, volume.Errorf(volume.Failed, "read the mount point of the volume: %w", err)
+		return Stats{}, volume.Errorf(volume.Failed, "read the mount point of the volume: %w", err).Cause(cause.NodeSystem)
 	}
 	if info.Mode()&os.ModeDevice != 0 {
 		return statBlock(path)
 	}
 	var s unix.Statfs_t
 	if err := unix.Statfs(path, &s); err != nil {
-		return Stats{}, volume.Errorf(volume.Failed, "read the usage of the file system at %s: %w", path, err)
+		return Stats{}, volume.Errorf(volume.Failed, "read the usage of the file system at %s: %w", path, err).Cause(cause.NodeSystem)
 	}
 	return Stats{
 		Bytes: Usage{
@@ -111,12 +112,12 @@ func statPath(path string) (Stats, error) {
 func statBlock(path string) (Stats, error) {
 	d, err := disk.Open(path)
 	if err != nil {
-		return Stats{}, volume.Errorf(volume.Failed, "open the block volume: %w", err)
+		return Stats{}, volume.Errorf(volume.Failed, "open the block volume: %w", err).Cause(cause.NodeSystem)
 	}
 	defer d.Close()
 	size, err := d.Size()
 	if err != nil {
-		return Stats{}, volume.Errorf(volume.Failed, "read the size of the block volume at %s: %w", path, err)
+		return Stats{}, volume.Errorf(volume.Failed, "read the size of the block volume at %s: %w", path, err).Cause(cause.NodeSystem)
 	}
 	return Stats{Block: true, Bytes: Usage{Total: int64(size)}}, nil
 }

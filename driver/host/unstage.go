@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/host/disk"
 	"github.com/cinder-csi/cinder-csi/driver/host/fs"
 	"github.com/cinder-csi/cinder-csi/driver/host/singleflight"
@@ -33,7 +34,7 @@ func (h *Host) Unstage(ctx context.Context, id volume.ID, path string) error {
 	}
 	if paths := table.PathsInUse(d.Number, d.Path); len(paths) > 0 {
 		return volume.Errorf(volume.Busy, "unstage volume %s: it is unmounted from the staging path, but disk %s is still in use at %s. "+
-			"Unpublish it there, and unmount by hand what Kubernetes does not know", id, d.Path, firstPaths(paths))
+			"Unpublish it there, and unmount by hand what Kubernetes does not know", id, d.Path, firstPaths(paths)).Cause(cause.DiskInUse)
 	}
 	return h.checkReleased(ctx, id, d)
 }
@@ -52,7 +53,7 @@ func (h *Host) checkOthers(id volume.ID) error {
 	for _, d := range disks {
 		if paths := table.PathsInUse(d.Number, d.Path); len(paths) > 0 {
 			return volume.Errorf(volume.Unavailable, "unstage volume %s: it is unmounted from the staging path, but disk %s (%s) may be its disk, and is in use at %s. "+
-				"The driver tries again when kubelet retries", id, d.Path, d.Serial, firstPaths(paths))
+				"The driver tries again when kubelet retries", id, d.Path, d.Serial, firstPaths(paths)).Cause(cause.DiskInUse)
 		}
 	}
 	return nil
@@ -120,9 +121,9 @@ func (h *Host) writeOut(ctx context.Context, what, node string, sync func() erro
 	defer volume.BeginStep(ctx, "writing out "+what)()
 	if err := h.readDisk(ctx, node); volume.Is(err, volume.Unavailable) {
 		if ctx.Err() != nil {
-			return wait.Ended(ctx, "unmount %s: %v. The driver has not unmounted it, since the last writes would be lost", what, err)
+			return wait.Ended(ctx, "unmount %s: %v. The driver has not unmounted it, since the last writes would be lost", what, err).Cause(cause.DiskSilent)
 		}
-		return volume.Errorf(volume.Unavailable, "unmount %s: %w. The driver has not unmounted it, since the last writes would be lost", what, err)
+		return volume.Errorf(volume.Unavailable, "unmount %s: %w. The driver has not unmounted it, since the last writes would be lost", what, err).Cause(cause.DiskSilent)
 	}
 	for fresh := false; !fresh; { // one that began earlier may lack the last writes
 		var call *singleflight.Call[struct{}]
@@ -134,7 +135,7 @@ func (h *Host) writeOut(ctx context.Context, what, node string, sync func() erro
 		})
 		if !call.Wait(ctx) {
 			return wait.Ended(ctx, "unmount: the driver has been writing out %s since %s and has not unmounted it yet. If this never ends, its disk does not answer",
-				what, call.Started.Format(time.RFC3339))
+				what, call.Started.Format(time.RFC3339)).Cause(cause.DiskSilent)
 		}
 	}
 	return nil
@@ -176,12 +177,12 @@ func (h *Host) checkReleased(ctx context.Context, id volume.ID, d *disk.Disk) er
 	defer cancel()
 	call, _ := h.holders.Start(d.Path, func() bool { return h.hasFileSystem(d.Name, d.Path, d.Number) })
 	if !call.Wait(ctx) {
-		return wait.Ended(ctx, message+"; the disk does not answer, so the driver does not know whether it holds a file system", id, d.Path, unknownUsers(d))
+		return wait.Ended(ctx, message+"; the disk does not answer, so the driver does not know whether it holds a file system", id, d.Path, unknownUsers(d)).Cause(cause.DiskSilent)
 	}
 	if !call.Value {
 		return nil
 	}
-	return volume.Errorf(volume.Busy, message, id, d.Path, h.usersInTime(ctx, d))
+	return volume.Errorf(volume.Busy, message, id, d.Path, h.usersInTime(ctx, d)).Cause(cause.DiskInUse)
 }
 
 // awaitRelease waits a short time until nothing uses the disk exclusively, as every mounted file system does. It
@@ -196,7 +197,7 @@ func (h *Host) awaitRelease(ctx context.Context, d *disk.Disk) (bool, error) {
 			return true, nil
 		}
 		if !wait.Sleep(ctx, releasePoll) {
-			return true, wait.Ended(ctx, "unstage: disk %s is still in use", d.Path)
+			return true, wait.Ended(ctx, "unstage: disk %s is still in use", d.Path).Cause(cause.DiskInUse)
 		}
 	}
 }

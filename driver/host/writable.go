@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/host/disk"
 	"github.com/cinder-csi/cinder-csi/driver/host/mount"
 	"github.com/cinder-csi/cinder-csi/driver/host/wait"
@@ -64,7 +65,7 @@ func (h *Host) takesWrites(ctx context.Context, verb string, id volume.ID, e mou
 }
 
 func refusesWrites(what string, e mount.Entry, d *disk.Disk, why error) error {
-	return volume.Errorf(volume.Unavailable, "%s: the %s file system at %s on disk %s takes no writes: %w. %s", what, e.FSType, e.Path, d.Path, why, stopPods)
+	return volume.Errorf(volume.Unavailable, "%s: the %s file system at %s on disk %s takes no writes: %w. %s", what, e.FSType, e.Path, d.Path, why, stopPods).Cause(cause.FsReadOnly)
 }
 
 // waitsForWrite is the error for a file system in which a write has waited since then. If its disk answers, it is frozen. The kernel does not record
@@ -79,9 +80,9 @@ func (h *Host) waitsForWrite(ctx context.Context, what, path string, d *disk.Dis
 	}
 	const message = "%s: a write to the file system at %s on disk %s has waited since %s: %s"
 	if ctx.Err() != nil {
-		return wait.Ended(ctx, message, what, path, d.Path, since.Format(time.RFC3339), why)
+		return wait.Ended(ctx, message, what, path, d.Path, since.Format(time.RFC3339), why).Cause(cause.FsReadOnly)
 	}
-	return volume.Errorf(volume.Unavailable, message, what, path, d.Path, since.Format(time.RFC3339), why)
+	return volume.Errorf(volume.Unavailable, message, what, path, d.Path, since.Format(time.RFC3339), why).Cause(cause.FsReadOnly)
 }
 
 // writeNothing makes a file without a name on the file system mounted at path, and drops it. It fails where every write fails, and waits where every

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
@@ -129,7 +130,7 @@ func (h *holdOffs) end(what string) {
 
 func (e holdOff) err(kind volume.Kind, what string) *volume.Error {
 	return volume.Errorf(kind, "create %s: outcome unknown (%s); the driver checks by name and retries the create after %s",
-		what, e.cause, e.until.UTC().Format("15:04:05 MST")).AfterWrite()
+		what, e.cause, e.until.UTC().Format("15:04:05 MST")).Cause(cause.CreateOutcomeUnknown).AfterWrite()
 }
 
 // causeOf is the text of an error without its object, which the caller names.

@@ -23,6 +23,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"github.com/cinder-csi/cinder-csi/internal/kubeconfig"
 )
@@ -147,14 +148,14 @@ func (a *API) Annotations(ctx context.Context, namespace, claim string) (map[str
 	// Only the metadata (Kubernetes API concepts, "Metadata-only fetches").
 	req.Header.Set("Accept", "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json")
 	if err := a.identify(req); err != nil {
-		return nil, volume.Errorf(volume.Unavailable, "%s: cannot read the token of the service account: %w", object, err)
+		return nil, volume.Errorf(volume.Unavailable, "%s: cannot read the token of the service account: %w", object, err).Cause(cause.KubernetesRights)
 	}
 	resp, err := a.client.Do(req)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, volume.Interrupted(ctx, "%s", object)
 		}
-		return nil, volume.Errorf(volume.Unavailable, "%s: the Kubernetes API does not answer: %w", object, err)
+		return nil, volume.Errorf(volume.Unavailable, "%s: the Kubernetes API does not answer: %w", object, err).Cause(cause.KubernetesUnreachable)
 	}
 	defer resp.Body.Close()
 	return read(object, resp)
@@ -195,7 +196,7 @@ func read(object string, resp *http.Response) (map[string]string, error) {
 		if kind == volume.PermissionDenied {
 			advice = "; allow the service account of the driver to get persistentvolumeclaims"
 		}
-		return nil, volume.Errorf(kind, "%s: the Kubernetes API answers HTTP %d%s", object, resp.StatusCode, advice).Op("read annotations")
+		return nil, volume.Errorf(kind, "%s: the Kubernetes API answers HTTP %d%s", object, resp.StatusCode, advice).Cause(causeOf(kind)).Op("read annotations")
 	}
 	var answer struct {
 		Metadata struct {
@@ -203,10 +204,23 @@ func read(object string, resp *http.Response) (map[string]string, error) {
 		} `json:"metadata"`
 	}
 	if err := json.NewDecoder(body).Decode(&answer); err != nil {
-		return nil, volume.Errorf(volume.Unavailable, "%s: cannot decode the answer of the Kubernetes API: %w", object, err)
+		return nil, volume.Errorf(volume.Unavailable, "%s: cannot decode the answer of the Kubernetes API: %w", object, err).Cause(cause.KubernetesUnreachable)
 	}
 	_, _ = io.Copy(io.Discard, body)
 	return answer.Metadata.Annotations, nil
+}
+
+// causeOf is the cause of an answer of the Kubernetes API; empty for the usual one of its kind.
+func causeOf(k volume.Kind) cause.ID {
+	switch k {
+	case volume.PermissionDenied:
+		return cause.KubernetesRights
+	case volume.Unavailable:
+		return cause.KubernetesUnreachable
+	case volume.Conflict:
+		return cause.VolumeBusy
+	}
+	return ""
 }
 
 // kindOf is the error kind of a status other than 200 (Kubernetes API conventions, "HTTP Status codes").

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
@@ -18,7 +19,7 @@ func (a *API) get(ctx context.Context, object, path string, into any) error {
 	}
 	defer resp.Body.Close()
 	if err := json.NewDecoder(io.LimitReader(resp.Body, maxList)).Decode(into); err != nil {
-		return volume.Errorf(volume.Unavailable, "%s: cannot decode the answer of the Kubernetes API: %w", object, err)
+		return volume.Errorf(volume.Unavailable, "%s: cannot decode the answer of the Kubernetes API: %w", object, err).Cause(cause.KubernetesUnreachable)
 	}
 	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxAnswer))
 	return nil
@@ -53,14 +54,14 @@ func (a *API) send(ctx context.Context, client *http.Client, object, method, pat
 		req.Header.Set("Content-Type", "application/json-patch+json")
 	}
 	if err := a.identify(req); err != nil {
-		return nil, volume.Errorf(volume.Unavailable, "%s: cannot read the token of the service account: %w", object, err)
+		return nil, volume.Errorf(volume.Unavailable, "%s: cannot read the token of the service account: %w", object, err).Cause(cause.KubernetesRights)
 	}
 	resp, err := client.Do(req)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, volume.Interrupted(ctx, "%s", object)
 		}
-		return nil, volume.Errorf(volume.Unavailable, "%s: the Kubernetes API does not answer: %w", object, err)
+		return nil, volume.Errorf(volume.Unavailable, "%s: the Kubernetes API does not answer: %w", object, err).Cause(cause.KubernetesUnreachable)
 	}
 	if resp.StatusCode == http.StatusOK {
 		return resp, nil
@@ -71,5 +72,5 @@ func (a *API) send(ctx context.Context, client *http.Client, object, method, pat
 	if resp.StatusCode == http.StatusConflict || resp.StatusCode == http.StatusUnprocessableEntity {
 		kind = volume.Conflict
 	}
-	return nil, volume.Errorf(kind, "%s: the Kubernetes API answers %s with HTTP %d", object, method, resp.StatusCode)
+	return nil, volume.Errorf(kind, "%s: the Kubernetes API answers %s with HTTP %d", object, method, resp.StatusCode).Cause(causeOf(kind))
 }

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
@@ -103,7 +104,7 @@ func (s *StartupTaints) follow(ctx context.Context) error {
 			case !open:
 				return nil
 			case e.Type == "ERROR": // such as 410 Gone: the version is too old
-				return volume.Errorf(volume.Unavailable, "nodes: the Kubernetes API ended the watch: %s", e.Object)
+				return volume.Errorf(volume.Unavailable, "nodes: the Kubernetes API ended the watch: %s", e.Object).Cause(cause.KubernetesUnreachable)
 			case isNode && e.Type == "DELETED":
 				delete(s.waiting, n.Metadata.Name)
 			case isNode:

@@ -5,6 +5,7 @@ import (
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
 
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/driver/host"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
@@ -110,7 +111,7 @@ func parsePublish(r *csi.NodePublishVolumeRequest) (host.PublishSpec, capability
 			"volume %s: inline ephemeral volumes are not supported; use a generic ephemeral volume", r.GetVolumeId())
 	case r.GetStagingTargetPath() == "":
 		return host.PublishSpec{}, capability{}, volume.Errorf(volume.Conflict,
-			"volume %s: the request has no staging_target_path, but a volume must be staged before it is published", r.GetVolumeId())
+			"volume %s: the request has no staging_target_path, but a volume must be staged before it is published", r.GetVolumeId()).Cause(cause.MountNotStaged)
 	}
 	return host.PublishSpec{
 		Volume: volume.ID(r.GetVolumeId()), Staging: r.GetStagingTargetPath(), Target: r.GetTargetPath(),

@@ -12,6 +12,7 @@ import (
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
 
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/driver/host"
 	"github.com/cinder-csi/cinder-csi/driver/host/limit"
@@ -176,7 +177,7 @@ func (s *Server) info(ctx context.Context) (*csi.NodeGetInfoResponse, error) {
 	if segments[s.options.TopologyKey] == "" {
 		return nil, volume.Errorf(volume.Failed, "the %s of server %s has no zone that can be a label (availability_zone %q); "+
 			"run with --with-topology=false, or set %s by --additional-topology%s",
-			server.Source, server.ID, server.Zone, s.options.TopologyKey, skipped(server.Skipped))
+			server.Source, server.ID, server.Zone, s.options.TopologyKey, skipped(server.Skipped)).Cause(cause.NodeZone)
 	}
 	response.AccessibleTopology = &csi.Topology{Segments: segments}
 	s.registered.Store(true)

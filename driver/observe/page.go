@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"github.com/cinder-csi/cinder-csi/internal/paging"
 )
@@ -13,7 +14,7 @@ func EndlessList(err error, objects string) error {
 	if !errors.Is(err, paging.ErrEndless) {
 		return err
 	}
-	return volume.Errorf(volume.Unavailable, "%s: %w; Cinder or a proxy in front of it is faulty, report this to the cloud administrator", objects, err).Op("list")
+	return volume.Errorf(volume.Unavailable, "%s: %w; Cinder or a proxy in front of it is faulty, report this to the cloud administrator", objects, err).Cause(cause.CloudAnswer).Op("list")
 }
 
 // PageFrom reads one page of at most limit objects that starts after a position; a limit of 0 leaves the size to Cinder. If the object of

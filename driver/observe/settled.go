@@ -3,6 +3,7 @@ package observe
 import (
 	"context"
 
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
@@ -53,5 +54,5 @@ func (o Volumes) AwaitEffect(ctx context.Context, id volume.ID, what string, ope
 
 // Stuck is the Conflict error of a volume whose status does not change by itself. Consequence is a clause: "Cinder does not delete it".
 func (o Volumes) Stuck(ctx context.Context, v volume.Volume, consequence string) *volume.Error {
-	return volume.Errorf(volume.Conflict, "volume %s is in status %s%s; %s until an administrator resets the status", v.ID, v.Status, o.FailureReason(ctx, v.ID), consequence)
+	return volume.Errorf(volume.Conflict, "volume %s is in status %s%s; %s until an administrator resets the status", v.ID, v.Status, o.FailureReason(ctx, v.ID), consequence).Cause(cause.VolumeError)
 }

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
@@ -33,7 +34,7 @@ func (o Volumes) Await(ctx context.Context, id volume.ID, what string, done func
 	defer volume.BeginStep(ctx, "waiting for volume "+string(id)+" to "+what)()
 	v, err := o.Waiter.Await(ctx, id, done)
 	if kind := volume.KindOf(err); kind == volume.DeadlineExceeded || kind == volume.Canceled {
-		return v, volume.Errorf(kind, "waited for the volume to %s: %w", what, err)
+		return v, volume.Errorf(volume.KindOf(err), "waited for the volume to %s: %w", what, err)
 	}
 	return v, err
 }
@@ -56,7 +57,7 @@ func (o Volumes) AwaitDeleted(ctx context.Context, id volume.ID) error {
 		return nil
 	}
 	return volume.Errorf(volume.Failed, "Cinder failed to delete volume %s%s; it stays in status error_deleting until an administrator resets the status",
-		id, o.FailureReason(ctx, id)).Op("delete")
+		id, o.FailureReason(ctx, id)).Cause(cause.VolumeDeleteError).Op("delete")
 }
 
 // FailureReason reads Cinder's message about a volume in an error status (Cinder API reference, "Messages"). It returns the end of a

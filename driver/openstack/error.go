@@ -14,6 +14,7 @@ import (
 
 	"github.com/gophercloud/gophercloud/v2"
 
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/openstack/transport"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
@@ -25,59 +26,67 @@ type errorRule struct {
 	verb   string // "" matches any
 	text   string // part of the message in the answer; "" matches any
 	kind   volume.Kind
+	cause  cause.ID // "" is the usual one of the kind
 }
 
 // errorRules are the answers of Cinder and Nova, from Queens to 2026. The first rule that matches decides. A status without a rule is
 // Unavailable from 500 on, such as a 504, and Unknown below (kindOf). A 400 is often about the state of the object, not about the request,
 // and only the text shows which. Where that matters, the domain reads the object again. An answer of a proxy has no rule: see fromService.
 var errorRules = []errorRule{
-	{400, "delete volume", noKeyDelete, volume.Failed}, // the volume is in error_deleting now
-	{400, "delete volume", "", volume.Conflict},        // one text for all reasons: attached, has snapshots, migrating, already deleting
-	{400, "attach volume", "already attached", volume.Conflict},
-	{400, "attach volume", "same availability_zone", volume.Conflict},
-	{400, "attach volume", "only supported starting with", volume.Unimplemented},
-	{400, "attach volume", "'multiattach' set", volume.Unimplemented},    // the hypervisor of the server cannot
-	{400, "attach volume", "shelved-offloaded", volume.Conflict},         // a multiattach volume, until somebody unshelves the server
-	{400, "attach volume", "status must be", volume.Busy},                // creating, detaching, reserved
-	{400, "detach volume", "", volume.Busy},                              // already detaching, or still attaching
-	{400, "delete snapshot", "", volume.Conflict},                        // one text for all reasons: its status, or a group
-	{400, "delete backup", "", volume.Conflict},                          // its status, or it has incremental backups
-	{400, "create snapshot", "status must be", volume.Busy},              // the driver checked it before, so it has changed
-	{400, "create snapshot", "Invalid volume", volume.Conflict},          // migrating, in maintenance, in error
-	{400, "create snapshot", "frozen", volume.Conflict},                  // an administrator has frozen the storage backend
-	{400, "create backup", "must be available", volume.Busy},             // the snapshot or the parent backup; the driver checked both before
-	{400, "create backup", "No backups available", volume.Busy},          // for an incremental one, though the driver saw one
-	{400, "restore backup", "must be available", volume.Busy},            // the backup or the volume; the driver checked both before
-	{400, "list attachments", "", volume.Unimplemented},                  // Cinder has no filter for the volume (resource_filters.json)
-	{400, "read messages", "", volume.Unimplemented},                     // the same
-	{400, "create volume", noKey, volume.Unavailable},                    // an outage of the key manager, or a right that somebody can give
-	{400, "create volume", "Originating", volume.Busy},                   // the status of the source, which the driver checked before
-	{400, "create volume", "vailability zone", volume.NotInZone},         // Cinder has no such zone, the type is not in it, or the source is in another
-	{400, "retype volume", "only allowed on available", volume.Conflict}, // the types differ in multiattach
-	{400, "retype volume", "Retype needs volume", volume.Conflict},       // its status, or it has the type already; the domain reads it again
-	{400, "retype volume", "", volume.InvalidArgument},
-	{400, "add metadata", "is not allowed for", volume.Busy}, // maintenance, uploading
-	{400, "remove metadata", "is not allowed for", volume.Busy},
-	{400, "", "Specified volume size", volume.OutOfRange}, // the type's provisioning:min_vol_size or max_vol_size
-	{400, "extend volume", "", volume.Busy},               // its status, or somebody extended it: the driver checked the size before
-	{400, "", "", volume.InvalidArgument},
-	{401, "", "", volume.Unauthenticated},               // with a fresh token it is an access rule or a clock: see answerError
-	{403, "attach volume", "maximum", volume.Exhausted}, // Nova's TooManyDiskDevices
-	{403, "", "Quota exceeded", volume.Exhausted},
-	{403, "", "", volume.PermissionDenied},
-	{404, "create volume", "Volume type", volume.InvalidArgument}, // a parameter of the request, not the source
-	{404, "retype volume", "Volume type", volume.InvalidArgument},
-	{404, "", "", volume.NotFound},
-	{405, "", "", volume.Unimplemented},
-	{406, "", "", volume.Unimplemented}, // the microversion
-	{409, "attach volume", "in vm_state error", volume.Conflict},
-	{409, "", "", volume.Busy}, // a task is under way on the server, it is locked, or its host is down
-	{413, "", "was rate-limited", volume.Unavailable},
-	{413, "", "maximum allowed limit", volume.OutOfRange}, // the quota per_volume_gigabytes
-	{413, "", "", volume.Exhausted},                       // Cinder's quotas
-	{429, "", "", volume.Unavailable},
-	{498, "", "", volume.Unavailable}, // Swift's and some proxies' 429
-	{501, "", "", volume.Unimplemented},
+	{400, "delete volume", noKeyDelete, volume.Failed, cause.CloudKeyManager}, // the volume is in error_deleting now
+	{400, "delete volume", "", volume.Conflict, cause.VolumeDependents},       // one text for all reasons: attached, has snapshots, migrating, already deleting
+	{400, "attach volume", "already attached", volume.Conflict, cause.AttachElsewhere},
+	{400, "attach volume", "same availability_zone", volume.Conflict, cause.AttachZone},
+	{400, "attach volume", "only supported starting with", volume.Unimplemented, cause.CloudUnsupported},
+	{400, "attach volume", "'multiattach' set", volume.Unimplemented, cause.CloudUnsupported},     // the hypervisor of the server cannot
+	{400, "attach volume", "shelved-offloaded", volume.Conflict, cause.ServerShelved},             // a multiattach volume, until somebody unshelves the server
+	{400, "attach volume", "status must be", volume.Busy, ""},                                     // creating, detaching, reserved
+	{400, "detach volume", "", volume.Busy, ""},                                                   // already detaching, or still attaching
+	{400, "delete snapshot", "", volume.Conflict, cause.VolumeDependents},                         // one text for all reasons: its status, or a group
+	{400, "delete backup", "", volume.Conflict, cause.VolumeDependents},                           // its status, or it has incremental backups
+	{400, "create snapshot", "status must be", volume.Busy, ""},                                   // the driver checked it before, so it has changed
+	{400, "create snapshot", "Invalid volume", volume.Conflict, cause.SnapshotRefused},            // migrating, in maintenance, in error
+	{400, "create snapshot", "frozen", volume.Conflict, cause.SnapshotRefused},                    // an administrator has frozen the storage backend
+	{400, "create backup", "must be available", volume.Busy, ""},                                  // the snapshot or the parent backup; the driver checked both before
+	{400, "create backup", "No backups available", volume.Busy, ""},                               // for an incremental one, though the driver saw one
+	{400, "restore backup", "must be available", volume.Busy, ""},                                 // the backup or the volume; the driver checked both before
+	{400, "list attachments", "", volume.Unimplemented, cause.CloudUnsupported},                   // Cinder has no filter for the volume (resource_filters.json)
+	{400, "read messages", "", volume.Unimplemented, cause.CloudUnsupported},                      // the same
+	{400, "create volume", noKey, volume.Unavailable, cause.CloudKeyManager},                      // an outage of the key manager, or a right that somebody can give
+	{400, "create volume", "Originating", volume.Busy, cause.CreateSource},                        // the status of the source, which the driver checked before
+	{400, "create volume", "vailability zone", volume.NotInZone, cause.CreateZone},                // Cinder has no such zone, the type is not in it, or the source is in another
+	{400, "retype volume", "only allowed on available", volume.Conflict, cause.VolumeModifyError}, // the types differ in multiattach
+	{400, "retype volume", "Retype needs volume", volume.Conflict, cause.VolumeModifyError},       // its status, or it has the type already; the domain reads it again
+	{400, "retype volume", "", volume.InvalidArgument, cause.VolumeModifyError},
+	{400, "add metadata", "is not allowed for", volume.Busy, ""}, // maintenance, uploading
+	{400, "remove metadata", "is not allowed for", volume.Busy, ""},
+	{400, "", "Specified volume size", volume.OutOfRange, ""}, // the type's provisioning:min_vol_size or max_vol_size
+	{400, "extend volume", "", volume.Busy, ""},               // its status, or somebody extended it: the driver checked the size before
+	{400, "", "", volume.InvalidArgument, ""},
+	{401, "", "", volume.Unauthenticated, cause.CloudCredentials},          // with a fresh token it is an access rule or a clock: see answerError
+	{403, "attach volume", "maximum", volume.Exhausted, cause.AttachLimit}, // Nova's TooManyDiskDevices
+	{403, "", "Quota exceeded", volume.Exhausted, cause.QuotaExceeded},
+	{403, "", "", volume.PermissionDenied, cause.CloudRights},
+	{404, "create volume", "Volume type", volume.InvalidArgument, cause.CreateType}, // a parameter of the request, not the source
+	{404, "retype volume", "Volume type", volume.InvalidArgument, cause.CreateType},
+	{404, "", "", volume.NotFound, ""},
+	{405, "", "", volume.Unimplemented, cause.CloudUnsupported},
+	{406, "", "", volume.Unimplemented, cause.CloudUnsupported}, // the microversion
+	{409, "attach volume", "in vm_state error", volume.Conflict, cause.ServerError},
+	{409, "", " is locked", volume.Busy, cause.ServerLocked},
+	{409, "", "Service is unavailable", volume.Busy, cause.DetachHostDown},
+	{409, "", "", volume.Busy, ""}, // a task is under way on the server, it is locked, or its host is down
+	{413, "", "was rate-limited", volume.Unavailable, cause.CloudRateLimited},
+	{413, "", "maximum allowed limit", volume.OutOfRange, cause.QuotaVolumeSize}, // the quota per_volume_gigabytes
+	{413, "", "umber of volumes", volume.Exhausted, cause.QuotaVolumes},
+	{413, "", "umber of snapshots", volume.Exhausted, cause.QuotaSnapshots},
+	{413, "", "umber of backups", volume.Exhausted, cause.QuotaBackups},
+	{413, "", "ackup gigabytes", volume.Exhausted, cause.QuotaBackups},
+	{413, "", "snapshot exceeds allowed", volume.Exhausted, cause.QuotaGigabytes},
+	{413, "", "", volume.Exhausted, cause.QuotaExceeded}, // Cinder's quotas
+	{429, "", "", volume.Unavailable, cause.CloudRateLimited},
+	{498, "", "", volume.Unavailable, cause.CloudRateLimited}, // Swift's and some proxies' 429
+	{501, "", "", volume.Unimplemented, cause.CloudUnsupported},
 }
 
 // What Cinder says if the key manager refuses the key of an encrypted volume, or does not answer.
@@ -86,16 +95,16 @@ const (
 	noKeyDelete = "Unable to delete encryption key"
 )
 
-func kindOf(status int, verb, text string) volume.Kind {
+func kindOf(status int, verb, text string) (volume.Kind, cause.ID) {
 	for _, rule := range errorRules {
 		if rule.status == status && (rule.verb == "" || rule.verb == verb) && strings.Contains(text, rule.text) {
-			return rule.kind
+			return rule.kind, rule.cause
 		}
 	}
 	if status >= 500 {
-		return volume.Unavailable
+		return volume.Unavailable, cause.CloudUnreachable
 	}
-	return volume.Unknown
+	return volume.Unknown, cause.CloudAnswer
 }
 
 // kindOfRead is the kind of a read that failed. A read has no values that its caller chose, except the ID of an object. So an answer that blames
@@ -118,17 +127,22 @@ func notSent(r request, left error) *volume.Error {
 	return volume.Errorf(volume.KindOf(left), "%s: not sent: the caller has left: %w", r.object, left).Op(r.verb)
 }
 
+// connectCauses are the causes of cloud.Failures.
+var connectCauses = map[string]cause.ID{
+	cloud.FailureConnection: cause.CloudUnreachable, cloud.FailureServer: cause.CloudUnreachable, cloud.FailureTLS: cause.CloudCertificate,
+	cloud.FailureCredentials: cause.CloudCredentials, cloud.FailureConfiguration: cause.CloudSettings, cloud.FailureOtherCloud: cause.CloudSettings,
+}
+
 // connectError is the error of a request that was not sent because there is no login or no endpoint.
 func connectError(ctx context.Context, r request, err error) *volume.Error {
 	if ctx.Err() != nil {
 		return interrupted(ctx, r)
 	}
 	kind := volume.Unavailable // invalid settings too: a retry succeeds once somebody has corrected them
-	switch {
-	case errors.Is(err, cloud.ErrUnauthorised):
+	if errors.Is(err, cloud.ErrUnauthorised) {
 		kind = volume.Unauthenticated
 	}
-	return volume.Errorf(kind, "%s: %w", r.object, err).Op(r.verb)
+	return volume.Errorf(kind, "%s: %w", r.object, err).Cause(connectCauses[cloud.FailureOf(err)]).Op(r.verb)
 }
 
 // requestError is the error of a request that failed. A write counts as sent unless something proves that it never reached the cloud.
@@ -177,13 +191,21 @@ func failureOf(ctx context.Context, r request, err error) *volume.Error {
 	var throttled transport.ThrottledError
 	switch left := volume.CallerLeft(ctx); {
 	case errors.As(err, &throttled):
-		return volume.Errorf(volume.Unavailable, "%s: %w", r.object, throttled).Op(r.verb)
+		return volume.Errorf(volume.Unavailable, "%s: %w", r.object, throttled).Cause(cause.CloudRateLimited).Op(r.verb)
 	case ctx.Err() != nil:
 		return interrupted(ctx, r)
 	case left != nil && transport.NeverSent(err):
 		return notSent(r, left)
 	}
-	return volume.Errorf(volume.Unavailable, "%s: no usable answer from %s: %w", r.object, serviceName(r), withoutURL(err)).Op(r.verb)
+	return volume.Errorf(volume.Unavailable, "%s: no usable answer from %s: %w", r.object, serviceName(r), withoutURL(err)).Cause(unanswered(err)).Op(r.verb)
+}
+
+// unanswered is the cause of a request that got no usable answer.
+func unanswered(err error) cause.ID {
+	if cloud.FailureOf(err) == cloud.FailureTLS {
+		return cause.CloudCertificate
+	}
+	return cause.CloudUnreachable
 }
 
 // fromService reports whether Cinder or Nova has given an answer, or the Keystone middleware inside of them. They give every answer a request ID,
@@ -204,33 +226,37 @@ var faultNames = []string{
 // proxyError is the error of an answer that no service has given. It is never final.
 func proxyError(r request, answer gophercloud.ErrUnexpectedResponseCode) *volume.Error {
 	return volume.Errorf(volume.Unavailable, "%s: HTTP %d (%s), and the answer is not from %s: a proxy or a load balancer before it has answered. The driver retries; check the route to %s",
-		r.object, answer.Actual, http.StatusText(answer.Actual), serviceName(r), serviceName(r)).Op(r.verb)
+		r.object, answer.Actual, http.StatusText(answer.Actual), serviceName(r), serviceName(r)).Cause(cause.CloudProxy).Op(r.verb)
 }
 
 // answerError is the error of an answer with another status than that of success.
 func answerError(r request, answer gophercloud.ErrUnexpectedResponseCode, freshToken bool) *volume.Error {
 	text := message(answer.Body)
-	kind := kindOf(answer.Actual, r.verb, text)
+	kind, why := kindOf(answer.Actual, r.verb, text)
 	if kind != volume.Unavailable && !fromService(answer) {
 		return proxyError(r, answer)
 	}
+	said := kind
 	if !r.writes() {
 		kind = kindOfRead(kind)
 	}
 	if r.exists && kind == volume.NotFound {
 		kind = volume.Unavailable
 	}
+	if kind != said {
+		why = cause.CloudAnswer
+	}
 	if answer.Actual == http.StatusUnauthorized && freshToken {
 		// Keystone has just accepted the credentials. Its middleware answers 401 where the access rules of an application credential do not
 		// allow the request. It gives the same answer where the clock of the service says that the token has expired.
-		kind, text = volume.PermissionDenied, fmt.Sprintf("it refuses a token that Keystone has just issued. Either the application credential lacks the access rule %s, "+
+		kind, why, text = volume.PermissionDenied, cause.CloudTokenRefused, fmt.Sprintf("it refuses a token that Keystone has just issued. Either the application credential lacks the access rule %s, "+
 			"or a clock of the cloud is wrong; cinder-csi-generator doctor says which", missingRule(r.call))
 	}
 	if text == "" {
 		text = http.StatusText(answer.Actual)
 	}
 	return volume.Errorf(kind, "%s: %s answers HTTP %d: %s%s", r.object, serviceName(r), answer.Actual, text, advice(r, answer.Actual, text)).
-		Op(r.verb).Request(requestID(answer.ResponseHeader)).Because(httpStatus(answer.Actual))
+		Cause(why).Op(r.verb).Request(requestID(answer.ResponseHeader)).Because(httpStatus(answer.Actual))
 }
 
 // advice says what the words of an answer mean, and what to do.
@@ -261,14 +287,14 @@ func loginError(ctx context.Context, r request, err error) *volume.Error {
 	var answer gophercloud.ErrUnexpectedResponseCode
 	if expired := (*cloud.ExpiredError)(nil); errors.As(err, &expired) {
 		return volume.Errorf(volume.Unauthenticated, "%s: Keystone refused a new token: the credential expired at %s; put a new one into the Secret (docs/how-to/rotate-credentials.md)",
-			r.object, expired.At.UTC().Format(time.RFC3339)).Op(r.verb)
+			r.object, expired.At.UTC().Format(time.RFC3339)).Cause(cause.CloudCredentials).Op(r.verb)
 	}
 	if errors.As(err, &answer) && answer.Actual < 500 && answer.Actual != http.StatusTooManyRequests {
 		return volume.Errorf(volume.Unauthenticated, "%s: Keystone refused a new token: HTTP %d: %s", r.object, answer.Actual,
-			message(answer.Body)).Op(r.verb)
+			message(answer.Body)).Cause(cause.CloudCredentials).Op(r.verb)
 	}
 	// One cause is a canceled context of another caller, who also waited for the new token.
-	return volume.Errorf(volume.Unavailable, "%s: cannot get a new token: %w", r.object, withoutURL(err)).Op(r.verb)
+	return volume.Errorf(volume.Unavailable, "%s: cannot get a new token: %w", r.object, withoutURL(err)).Cause(unanswered(err)).Op(r.verb)
 }
 
 // withoutURL removes the URL that net/http puts before its errors; the error names the object already.

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
 )
@@ -63,7 +64,7 @@ func (c *Cloud) failure(ctx context.Context, object, id string) (string, error) 
 		Messages cloud.Items[userMessage] `json:"messages"`
 	}
 	if err := c.messages.missing(); err != nil && ctx.Err() == nil {
-		return "", volume.Errorf(volume.Unavailable, "%s: messages not read, because an earlier request for messages failed: %w", object, err).Op("read messages")
+		return "", volume.Errorf(volume.Unavailable, "%s: messages not read, because an earlier request for messages failed: %w", object, err).Cause(cause.CloudUnreachable).Op("read messages")
 	}
 	err := c.do(volume.WithOneAttempt(ctx), request{
 		call: listMessages, verb: "read messages", object: object, query: limited(url.Values{"resource_uuid": {id}}),

@@ -20,6 +20,7 @@ import (
 
 	"github.com/gophercloud/gophercloud/v2"
 
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/driver/openstack/transport"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
@@ -177,7 +178,7 @@ func (c *Cloud) doObject(ctx context.Context, r request, id *string, want string
 		return nil
 	}
 	failure := volume.Errorf(volume.Unavailable, "%s: %s answered with another object, whose id is %.64q; the driver ignores the answer, and a retry asks again",
-		r.object, serviceName(r), *id).Op(r.verb)
+		r.object, serviceName(r), *id).Cause(cause.CloudAnswer).Op(r.verb)
 	if r.writes() {
 		failure = failure.AfterWrite()
 	}

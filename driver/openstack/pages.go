@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
 	"github.com/cinder-csi/cinder-csi/internal/paging"
@@ -89,7 +90,7 @@ func (l list[T]) page(ctx context.Context, query url.Values) ([]T, bool, error) 
 	last := ""
 	for _, object := range page {
 		if last = l.id(object); !isUUID(last) {
-			return nil, false, volume.Errorf(volume.Unavailable, "Cinder lists an object with the id %.64q, which is not a UUID; the driver ignores the list", last).Op(r.verb)
+			return nil, false, volume.Errorf(volume.Unavailable, "Cinder lists an object with the id %.64q, which is not a UUID; the driver ignores the list", last).Cause(cause.CloudAnswer).Op(r.verb)
 		}
 	}
 	if last != "" && last == query.Get("marker") {
@@ -131,7 +132,7 @@ func (l list[T]) named(ctx context.Context, name string) ([]T, error) {
 	case err != nil:
 		return nil, endless(err, verb, "objects named "+strconv.Quote(name))
 	case len(found) > maxNamed:
-		return nil, volume.Errorf(volume.Unavailable, "Cinder lists more than %d objects named %q; delete or rename those that nobody needs", maxNamed, name).Op(verb)
+		return nil, volume.Errorf(volume.Unavailable, "Cinder lists more than %d objects named %q; delete or rename those that nobody needs", maxNamed, name).Cause(cause.CreateNameTaken).Op(verb)
 	}
 	return found, nil
 }
@@ -141,5 +142,5 @@ func endless(err error, verb, object string) error {
 	if !errors.Is(err, paging.ErrEndless) {
 		return err
 	}
-	return volume.Errorf(volume.Unavailable, "%s: %w; Cinder, or a proxy before it, has a defect: report it to the administrator of the cloud", object, err).Op(verb)
+	return volume.Errorf(volume.Unavailable, "%s: %w; Cinder, or a proxy before it, has a defect: report it to the administrator of the cloud", object, err).Cause(cause.CloudAnswer).Op(verb)
 }

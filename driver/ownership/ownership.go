@@ -10,6 +10,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/driver/idempotent"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
@@ -113,7 +114,7 @@ func (g guard) allow(noun, id string, answer verdict, err error) error {
 		return volume.Errorf(volume.NotOwned, "%s %s. With --protect-other-clusters it leaves the objects of other clusters alone", object, answer.reason)
 	case answer.owner == unknown && g.rule.Strict:
 		return volume.Errorf(volume.NotOwned, "%s %s. With --protect-other-clusters=strict the driver leaves such objects alone. If it belongs to this cluster, take it over: %s",
-			object, answer.reason, g.takeOver(noun, id))
+			object, answer.reason, g.takeOver(noun, id)).Cause(cause.VolumeUnmarked)
 	}
 	return nil
 }

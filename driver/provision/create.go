@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/driver/idempotent"
 	"github.com/cinder-csi/cinder-csi/driver/observe"
@@ -192,34 +193,35 @@ func (s *Service) deleteFailed(ctx context.Context, spec CreateSpec, v volume.Vo
 	reason = strings.TrimSuffix(reason, ".")
 	if !s.mayDelete(v) {
 		return volume.AfterWrite(volume.Errorf(volume.Failed, "volume %s already has the name %s and is in status %s%s; the driver did not create it for this request. Delete it by hand",
-			v.ID, v.Name, v.Status, reason).Op("create"))
+			v.ID, v.Name, v.Status, reason).Cause(cause.CreateLeftover).Op("create"))
 	}
 	if err := s.resource.Discard(ctx, v, "Cinder could not create it"); err != nil {
 		return volume.AfterWrite(volume.Errorf(volume.KindOf(err), "Cinder could not create volume %s%s; the driver could not delete it either, and a retry tries again: %w", v.ID, reason, err))
 	}
 	if unread != nil && !idempotent.Final(unread) { // the message says whether another zone may have room, so the answer is not final
-		return volume.AfterWrite(volume.Errorf(volume.Unavailable, "Cinder could not create volume %s, and the driver deleted it; it cannot read why, and a retry tries again: %w", v.ID, unread).Op("create"))
+		return volume.AfterWrite(volume.Errorf(volume.Unavailable, "Cinder could not create volume %s, and the driver deleted it; it cannot read why, and a retry tries again: %w", v.ID, unread).Cause(cause.CreateError).Op("create"))
 	}
-	return volume.Errorf(failureKind(reason, spec.zonesFromTopology()), "Cinder could not create volume %s%s; the driver deleted it", v.ID, reason).Op("create")
+	kind, why := failureKind(reason, spec.zonesFromTopology())
+	return volume.Errorf(kind, "Cinder could not create volume %s%s; the driver deleted it", v.ID, reason).Cause(why).Op("create")
 }
 
-// failureKind reads the message in which Cinder says why it gave up on a volume (message_field.py of Cinder). A zone without room (detail 003)
+// failureKind is the kind and the cause of a failed create. It reads the message in which Cinder says why it gave up on a volume (message_field.py of Cinder). A zone without room (detail 003)
 // is NotInZone if another zone may have room, else Exhausted. So is a reason that a policy hides. A full quota (006) is Exhausted. The rest is Failed,
 // also where a backend failed (012) and the scheduler then found no other backend.
-func failureKind(reason string, otherZone bool) volume.Kind {
+func failureKind(reason string, otherZone bool) (volume.Kind, cause.ID) {
 	switch {
 	case strings.Contains(reason, "Driver failed"):
-		return volume.Failed
+		return volume.Failed, cause.CreateError
 	case strings.Contains(reason, volume.ReasonHidden) && otherZone:
-		return volume.NotInZone
+		return volume.NotInZone, cause.CreateError
 	case strings.Contains(reason, "Not enough quota resource"):
-		return volume.Exhausted
+		return volume.Exhausted, cause.QuotaExceeded
 	case strings.Contains(reason, "Could not find any available weighted backend") && otherZone:
-		return volume.NotInZone
+		return volume.NotInZone, cause.CreateNoBackend
 	case strings.Contains(reason, "Could not find any available weighted backend"):
-		return volume.Exhausted
+		return volume.Exhausted, cause.CreateNoBackend
 	}
-	return volume.Failed
+	return volume.Failed, cause.CreateError
 }
 
 // awaitDeletable waits until the status of a volume allows or forbids its deletion.

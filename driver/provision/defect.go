@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
@@ -32,24 +33,24 @@ func (spec CreateSpec) defect(v volume.Volume, from origin) *defect {
 	mismatch := spec.mismatch(v)
 	switch {
 	case mismatch != "" && !from.created:
-		return &defect{err: volume.Errorf(volume.Incompatible, "volume %s already has the name %s, and %s; the driver does not replace it", v.ID, spec.Name, mismatch)}
+		return &defect{err: volume.Errorf(volume.Incompatible, "volume %s already has the name %s, and %s; the driver does not replace it", v.ID, spec.Name, mismatch).Cause(cause.CreateNameTaken)}
 	case mismatch != "":
-		return &defect{"it differs from the request: " + mismatch, volume.Errorf(volume.Failed, "Cinder created volume %s, but %s; the driver deleted it", v.ID, mismatch)}
+		return &defect{"it differs from the request: " + mismatch, volume.Errorf(volume.Failed, "Cinder created volume %s, but %s; the driver deleted it", v.ID, mismatch).Cause(cause.CreateError)}
 	case from.unreturned && !spec.allowsZone(v.Zone):
 		// Cinder does that with its option allow_availability_zone_fallback. The nodes that need the volume may not reach that zone.
 		return &defect{
 			"Cinder created it in zone " + v.Zone + ", which is not allowed",
-			volume.Errorf(volume.NotInZone, "Cinder created volume %s in zone %s instead of %s; the driver deleted it", v.ID, v.Zone, strings.Join(spec.Zones, " or ")),
+			volume.Errorf(volume.NotInZone, "Cinder created volume %s in zone %s instead of %s; the driver deleted it", v.ID, v.Zone, strings.Join(spec.Zones, " or ")).Cause(cause.CreateZone),
 		}
 	case !spec.Multiattach || v.Multiattach:
 		return nil
 	case from.ours && (from.created || v.Metadata[contract.MetadataShared] != ""): // an earlier call created it for several servers, and returned an error
 		return &defect{
 			"its type does not allow several servers",
-			volume.Errorf(volume.InvalidArgument, "volume type %s does not allow several servers; in the StorageClass, set parameter %s to a type with the extra spec multiattach", v.Type, contract.ParameterType),
+			volume.Errorf(volume.InvalidArgument, "volume type %s does not allow several servers; in the StorageClass, set parameter %s to a type with the extra spec multiattach", v.Type, contract.ParameterType).Cause(cause.CreateTypeSingle),
 		}
 	}
-	return &defect{err: volume.Errorf(volume.Incompatible, "volume %s already has the name %s, and its type %s does not allow several servers; the driver does not replace it", v.ID, v.Name, v.Type)}
+	return &defect{err: volume.Errorf(volume.Incompatible, "volume %s already has the name %s, and its type %s does not allow several servers; the driver does not replace it", v.ID, v.Name, v.Type).Cause(cause.CreateNameTaken)}
 }
 
 // reject returns the error of a defect, after it has deleted the volume where the defect says so.

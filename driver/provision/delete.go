@@ -3,6 +3,7 @@ package provision
 import (
 	"context"
 
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/inflight"
 	"github.com/cinder-csi/cinder-csi/driver/observe"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
@@ -68,7 +69,7 @@ func (s *Service) readDeletable(ctx context.Context, lock *inflight.Work, id vol
 }
 
 func stillAttached(v volume.Volume) error {
-	return volume.Errorf(volume.Conflict, "volume %s is attached to %s; detach it first", v.ID, v.Holders()).Op("delete")
+	return volume.Errorf(volume.Conflict, "volume %s is attached to %s; detach it first", v.ID, v.Holders()).Cause(cause.VolumeAttached).Op("delete")
 }
 
 // explainRefusal says why Cinder refused to delete a volume whose status allows it: most often the volume has snapshots. It returns other
@@ -88,5 +89,5 @@ func (s *Service) explainRefusal(ctx context.Context, id volume.ID, refusal erro
 	case len(v.Attachments) > 0:
 		return stillAttached(v)
 	}
-	return volume.Errorf(volume.Conflict, "Cinder refuses to delete volume %s, most likely because it has snapshots or belongs to a group; delete those first: %w", id, refusal).Op("delete")
+	return volume.Errorf(volume.Conflict, "Cinder refuses to delete volume %s, most likely because it has snapshots or belongs to a group; delete those first: %w", id, refusal).Cause(cause.VolumeDependents).Op("delete")
 }

@@ -3,6 +3,7 @@ package provision
 import (
 	"context"
 
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/inflight"
 	"github.com/cinder-csi/cinder-csi/driver/observe"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
@@ -67,5 +68,5 @@ func (s *Service) awaitSize(ctx context.Context, id volume.ID, size volume.Size)
 	if err != nil || v.Size >= size && v.Status.Meaning().Extend == volume.Proceed {
 		return v, err
 	}
-	return volume.Volume{}, volume.Errorf(volume.Failed, "Cinder could not expand volume %s to %s; it is in status %s and has %s%s", id, size, v.Status, v.Size, s.volumes.FailureReason(ctx, id)).Op("expand")
+	return volume.Volume{}, volume.Errorf(volume.Failed, "Cinder could not expand volume %s to %s; it is in status %s and has %s%s", id, size, v.Status, v.Size, s.volumes.FailureReason(ctx, id)).Cause(cause.VolumeExpandError).Op("expand")
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/driver/inflight"
 	"github.com/cinder-csi/cinder-csi/driver/observe"
@@ -117,7 +118,7 @@ func (s *Service) explainMissingKey(ctx context.Context, id volume.ID, key strin
 		return volume.WithOp(err, "modify")
 	}
 	if _, has := v.Metadata[key]; has {
-		return volume.AfterWrite(volume.Errorf(volume.Unavailable, "Cinder does not find metadata key %q of volume %s, but shows it: %w", key, id, missing).Op("modify"))
+		return volume.AfterWrite(volume.Errorf(volume.Unavailable, "Cinder does not find metadata key %q of volume %s, but shows it: %w", key, id, missing).Cause(cause.CloudAnswer).Op("modify"))
 	}
 	return nil
 }
@@ -179,7 +180,7 @@ func (s *Service) checkRetypeEnds(ctx context.Context, v volume.Volume) error {
 		return volume.WithOp(err, "modify")
 	case never:
 		return volume.Errorf(volume.Conflict, "the driver does not change the type of volume %s, because the volume has snapshot %s with metadata. This Cinder would leave the volume "+
-			"in status retyping, and only an administrator could end that. Delete the snapshots of the volume first", v.ID, with.ID).Op("modify")
+			"in status retyping, and only an administrator could end that. Delete the snapshots of the volume first", v.ID, with.ID).Cause(cause.VolumeModifySnapshots).Op("modify")
 	}
 	return nil
 }
@@ -202,7 +203,7 @@ func findType(types []volume.Type, nameOrID string) (volume.Type, error) {
 	if near, ok := contract.Nearest(nameOrID, names); ok {
 		hint = "; did you mean " + near + "?"
 	}
-	return volume.Type{}, volume.Errorf(volume.InvalidArgument, "the project has no access to a volume type %q%s", nameOrID, hint)
+	return volume.Type{}, volume.Errorf(volume.InvalidArgument, "the project has no access to a volume type %q%s", nameOrID, hint).Cause(cause.CreateType)
 }
 
 // explainRetypeRefusal returns the error for a refused retype, or nil where the volume has the type meanwhile. Cinder has one text for
@@ -250,13 +251,13 @@ func (s *Service) awaitType(ctx context.Context, before volume.Volume, target vo
 	switch {
 	case v.Status.Meaning().Extend != volume.Proceed:
 		return volume.AfterWrite(volume.Errorf(volume.Failed, "volume %s went to status %s while Cinder changed its type from %s to %s%s",
-			v.ID, v.Status, before.Type, target.Name, reason).Op("modify"))
+			v.ID, v.Status, before.Type, target.Name, reason).Cause(cause.VolumeModifyError).Op("modify"))
 	case migrate:
 		return volume.Errorf(volume.Failed, "Cinder accepted the type change of volume %s from %s to %s, but did not carry it out, although it may move the volume%s. "+
 			"Cinder cannot move a volume that has snapshots or replicas, nor any volume if no backend of the new type has room. It cannot move a volume in use if Nova does not replace its disk. "+
 			"On Ceph, it cannot encrypt or decrypt one. An administrator of the cloud finds the reason in the logs of Cinder",
-			v.ID, v.Type, target.Name, reason).Op("modify")
+			v.ID, v.Type, target.Name, reason).Cause(cause.VolumeModifyError).Op("modify")
 	}
 	return volume.Errorf(volume.InvalidArgument, "Cinder accepted the type change of volume %s from %s to %s, but did not carry it out%s. "+
-		"If the new type is on another backend, allow the move with parameter %s: %s", v.ID, v.Type, target.Name, reason, contract.ParameterPolicy, contract.PolicyOnDemand).Op("modify")
+		"If the new type is on another backend, allow the move with parameter %s: %s", v.ID, v.Type, target.Name, reason, contract.ParameterPolicy, contract.PolicyOnDemand).Cause(cause.VolumeModifyError).Op("modify")
 }

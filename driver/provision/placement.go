@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/driver/observe"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
@@ -61,10 +62,10 @@ func (s *Service) placement(ctx context.Context, spec CreateSpec, size volume.Si
 
 // noZone is the error of a volume that no allowed zone can have, and of which nothing is left. NotInZone makes the Kubernetes scheduler choose
 // another zone, so it is the answer only if the topology of the request chose the zones.
-func (p placement) noZone(spec CreateSpec, cause error) error {
+func (p placement) noZone(spec CreateSpec, refusal error) error {
 	if p.unread != nil { // a fault of the cloud must not send pods to other zones
 		return volume.AfterWrite(volume.Errorf(volume.Unavailable, "Cinder refuses the labels of nodes as zones (tried %s): %w. A retry reads the names of its zones again: %w",
-			strings.Join(p.zones, ", "), cause, p.unread).Op("create"))
+			strings.Join(p.zones, ", "), refusal, p.unread).Cause(cause.CloudUnreachable).Op("create"))
 	}
 	kind, sentence := volume.NotInZone, "Cinder cannot create the volume in any allowed zone (tried "+strings.Join(p.zones, ", ")+")"
 	if !spec.zonesFromTopology() {
@@ -73,7 +74,7 @@ func (p placement) noZone(spec CreateSpec, cause error) error {
 	if p.source != "" {
 		sentence += "; " + p.source
 	}
-	return volume.Errorf(kind, "%s: %w", sentence, cause).Op("create")
+	return volume.Errorf(kind, "%s: %w", sentence, refusal).Cause(cause.CreateZone).Op("create")
 }
 
 // source is what the driver must know about the volume, snapshot or backup from which a volume is created.
@@ -126,9 +127,9 @@ func (from source) usable(status volume.Status, step volume.Step) error {
 	case volume.Proceed:
 		return nil
 	case volume.Wait:
-		return volume.Errorf(volume.Busy, "the source, %s, is in status %s; a retry creates the volume once the source is available", from.name, status).Op("create")
+		return volume.Errorf(volume.Busy, "the source, %s, is in status %s; a retry creates the volume once the source is available", from.name, status).Cause(cause.CreateSource).Op("create")
 	case volume.BeingDeleted:
 		return volume.Errorf(volume.NotFound, "the source, %s, is being deleted", from.name).Op("create")
 	}
-	return volume.Errorf(volume.Conflict, "the source, %s, is in status %s; no volume can be created from it until an administrator resets the status", from.name, status).Op("create")
+	return volume.Errorf(volume.Conflict, "the source, %s, is in status %s; no volume can be created from it until an administrator resets the status", from.name, status).Cause(cause.CreateSource).Op("create")
 }

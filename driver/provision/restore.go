@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/driver/idempotent"
 	"github.com/cinder-csi/cinder-csi/driver/inflight"
@@ -45,7 +46,7 @@ func (s *Service) restoreOwed(ctx context.Context, spec CreateSpec, v volume.Vol
 	}
 	if !s.mayDelete(v) {
 		return volume.Volume{}, volume.AfterWrite(volume.Errorf(volume.Conflict, "volume %s waits for the restore of backup %s, but this driver did not create it for this request, or it is in use. "+
-			"If nobody needs it, delete it in Cinder", v.ID, v.RestoreFrom).Op("create"))
+			"If nobody needs it, delete it in Cinder", v.ID, v.RestoreFrom).Cause(cause.CreateRestore).Op("create"))
 	}
 	if err := s.restores.check(v.ID); err != nil {
 		return volume.Volume{}, err
@@ -104,7 +105,7 @@ func (s *Service) explainRestoreRefusal(ctx context.Context, spec CreateSpec, re
 		return err
 	}
 	if missing {
-		return volume.Errorf(volume.Unavailable, "Cinder shows %s, but does not find it, its new volume or a cinder-backup service for the restore; check that cinder-backup runs: %w", from.name, refusal).Op("create")
+		return volume.Errorf(volume.Unavailable, "Cinder shows %s, but does not find it, its new volume or a cinder-backup service for the restore; check that cinder-backup runs: %w", from.name, refusal).Cause(cause.BackupService).Op("create")
 	}
 	return refusal
 }
@@ -215,5 +216,5 @@ func (r *restoreTurns) check(id volume.ID) error {
 		return nil
 	}
 	return volume.AfterWrite(volume.Errorf(volume.Busy, "volume %s is empty and waits for the restore of its backup. Another request may still start the restore; the driver starts it after %s",
-		id, begin.UTC().Format("15:04:05 MST")).Op("create"))
+		id, begin.UTC().Format("15:04:05 MST")).Cause(cause.CreateRestore).Op("create"))
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/driver/idempotent"
 	"github.com/cinder-csi/cinder-csi/driver/observe"
@@ -64,7 +65,7 @@ func (s *Service) findOrCreateSnapshot(ctx context.Context, spec Spec) (volume.S
 			return err
 		}
 		if p.Metadata[contract.MetadataTemporary] != "" {
-			return volume.Errorf(volume.Incompatible, "snapshot %s already has the name %s, and it is the temporary snapshot of a backup; the request asks for a snapshot", p.ID, spec.Name).Op("snapshot")
+			return volume.Errorf(volume.Incompatible, "snapshot %s already has the name %s, and it is the temporary snapshot of a backup; the request asks for a snapshot", p.ID, spec.Name).Cause(cause.CreateNameTaken).Op("snapshot")
 		}
 		return nil
 	})
@@ -79,7 +80,7 @@ func (s *Service) checkNoBackup(ctx context.Context, name string) error {
 	case err != nil:
 		return volume.AfterWrite(err)
 	case len(found) > 0:
-		return volume.Errorf(volume.Incompatible, "backup %s already has the name %s; the request asks for a snapshot", found[0].ID, name).Op("snapshot")
+		return volume.Errorf(volume.Incompatible, "backup %s already has the name %s; the request asks for a snapshot", found[0].ID, name).Cause(cause.CreateNameTaken).Op("snapshot")
 	}
 	return nil
 }
@@ -93,7 +94,7 @@ func (spec Spec) checkVolume(noun string, p volume.Snapshot) error {
 	if spec.ofVolume(p) {
 		return nil
 	}
-	return volume.Errorf(volume.Incompatible, "%s %s already has the name %s, and its volume is %s instead of %s", noun, p.ID, spec.Name, p.Volume, spec.Volume).Op("snapshot")
+	return volume.Errorf(volume.Incompatible, "%s %s already has the name %s, and its volume is %s instead of %s", noun, p.ID, spec.Name, p.Volume, spec.Volume).Cause(cause.CreateNameTaken).Op("snapshot")
 }
 
 // createSnapshot sends the create request once the volume allows it.
@@ -120,7 +121,7 @@ func (s *Service) sendCreate(ctx context.Context, spec Spec, v volume.Volume) (v
 	}
 	if !spec.Force {
 		return volume.Snapshot{}, volume.Errorf(volume.Conflict, "volume %s is attached to %s. This version of Cinder creates a snapshot of it only if the VolumeSnapshotClass has %s: \"true\"",
-			v.ID, v.Holders(), contract.ParameterForce).Op("snapshot")
+			v.ID, v.Holders(), contract.ParameterForce).Cause(cause.SnapshotAttached).Op("snapshot")
 	}
 	o.InUse, o.Force = false, true
 	return s.cloud.CreateSnapshot(ctx, o)

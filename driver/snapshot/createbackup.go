@@ -5,6 +5,7 @@ import (
 	"maps"
 	"time"
 
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/driver/idempotent"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
@@ -58,7 +59,7 @@ func (spec Spec) checkTime(b volume.Snapshot) error {
 		return nil
 	}
 	return volume.AfterWrite(volume.Errorf(volume.DeadlineExceeded, "backup %s of volume %s (%s) has taken %s, longer than the %s that the VolumeSnapshotClass allows. "+
-		"Cinder continues; if the backup is not stuck, increase %s", b.ID, b.Volume, b.Size, age.Round(time.Second), allowed, contract.ParameterBackupTime).Op("snapshot"))
+		"Cinder continues; if the backup is not stuck, increase %s", b.ID, b.Volume, b.Size, age.Round(time.Second), allowed, contract.ParameterBackupTime).Cause(cause.BackupSlow).Op("snapshot"))
 }
 
 // cleanUp deletes the temporary snapshot of a completed backup. The backup can be used even if Cinder never deletes that snapshot.
@@ -137,7 +138,7 @@ func (s *Service) temporarySnapshot(ctx context.Context, spec Spec) (volume.Snap
 		}
 		switch {
 		case !s.isTemporary(p):
-			return volume.Errorf(volume.Incompatible, "snapshot %s already has the name %s; the request asks for a backup", p.ID, spec.Name).Op("snapshot")
+			return volume.Errorf(volume.Incompatible, "snapshot %s already has the name %s; the request asks for a backup", p.ID, spec.Name).Cause(cause.CreateNameTaken).Op("snapshot")
 		case p.Status.SnapshotMeaning().Create == volume.Proceed && !p.Ready():
 			return volume.AfterWrite(volume.Errorf(volume.Busy, "temporary snapshot %s is in status %s: another call is creating a backup of it, and a retry waits for that backup", p.ID, p.Status).Op("snapshot"))
 		}
@@ -235,5 +236,5 @@ func (s *Service) deleteTemporarySnapshots(ctx context.Context, b volume.Snapsho
 func stuckBackingUp(b, p volume.Snapshot) *volume.Error {
 	return volume.Errorf(volume.Failed, "its temporary snapshot %s stays in status %s, because Cinder did not reset it, and perhaps not volume %s either. An administrator must reset both "+
 		"(openstack volume snapshot set --state available %s; openstack volume set --state available %s, or in-use if it is attached). Check that a cinder-backup service runs %s",
-		p.ID, p.Status, b.Volume, p.ID, b.Volume, inZone(b)).Op("snapshot")
+		p.ID, p.Status, b.Volume, p.ID, b.Volume, inZone(b)).Cause(cause.SnapshotRefused).Op("snapshot")
 }

@@ -3,6 +3,7 @@ package snapshot
 import (
 	"context"
 
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
@@ -30,7 +31,7 @@ func (s *Service) Delete(ctx context.Context, id volume.SnapshotID) error {
 	}
 	switch p.Status.SnapshotMeaning().Delete {
 	case volume.Refuse:
-		return volume.Errorf(volume.Conflict, "snapshot %s is in status %s%s; Cinder does not delete it until an administrator resets the status", id, p.Status, s.message(ctx, id)).Op("delete")
+		return volume.Errorf(volume.Conflict, "snapshot %s is in status %s%s; Cinder does not delete it until an administrator resets the status", id, p.Status, s.message(ctx, id)).Cause(cause.VolumeDeleteError).Op("delete")
 	case volume.BeingDeleted:
 		return s.awaitSnapshotDeleted(ctx, id)
 	}
@@ -56,7 +57,7 @@ func (s *Service) explainRefusal(ctx context.Context, id volume.SnapshotID, refu
 	case p.Status.SnapshotMeaning().Delete != volume.Proceed:
 		return volume.Errorf(volume.Busy, "snapshot %s changed to status %s before Cinder could delete it; the driver retries: %w", id, p.Status, refusal).Op("delete")
 	}
-	return volume.Errorf(volume.Conflict, "Cinder refuses to delete snapshot %s, most likely because it belongs to a group snapshot; delete that first: %w", id, refusal).Op("delete")
+	return volume.Errorf(volume.Conflict, "Cinder refuses to delete snapshot %s, most likely because it belongs to a group snapshot; delete that first: %w", id, refusal).Cause(cause.VolumeDependents).Op("delete")
 }
 
 // awaitSnapshotDeleted waits until Cinder answers 404 for a snapshot that is being deleted. A backend that still needs the snapshot, for
@@ -70,9 +71,9 @@ func (s *Service) awaitSnapshotDeleted(ctx context.Context, id volume.SnapshotID
 	case err != nil:
 		return err
 	case p.Status == volume.Available:
-		return volume.Errorf(volume.Conflict, "the backend kept snapshot %s%s; most likely volumes created from the snapshot still need it", id, s.awaitMessage(ctx, id)).Op("delete")
+		return volume.Errorf(volume.Conflict, "the backend kept snapshot %s%s; most likely volumes created from the snapshot still need it", id, s.awaitMessage(ctx, id)).Cause(cause.VolumeDependents).Op("delete")
 	case p.Status == "error_deleting":
-		return volume.Errorf(volume.Failed, "Cinder could not delete snapshot %s%s; it stays in status error_deleting until an administrator resets the status", id, s.awaitMessage(ctx, id)).Op("delete")
+		return volume.Errorf(volume.Failed, "Cinder could not delete snapshot %s%s; it stays in status error_deleting until an administrator resets the status", id, s.awaitMessage(ctx, id)).Cause(cause.VolumeDeleteError).Op("delete")
 	}
 	return nil
 }

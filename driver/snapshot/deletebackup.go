@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/observe"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"github.com/cinder-csi/cinder-csi/internal/paging"
@@ -53,7 +54,7 @@ func (s *Service) deleteHiddenBackup(ctx context.Context, id volume.SnapshotID, 
 	case withoutBackups(err) && !s.keepHidden:
 		err = s.cloud.DeleteBackup(ctx, id)
 		if err == nil {
-			return volume.Errorf(volume.Unavailable, "Cinder is deleting backup %s, but does not let the driver see it; the driver asks again on the next retry: %w", id, refusal).Op("delete").AfterWrite()
+			return volume.Errorf(volume.Unavailable, "Cinder is deleting backup %s, but does not let the driver see it; the driver asks again on the next retry: %w", id, refusal).Cause(cause.CloudAnswer).Op("delete").AfterWrite()
 		}
 	}
 	if err != nil && !withoutBackups(err) && !volume.Is(err, volume.NotFound) {
@@ -95,9 +96,9 @@ func (s *Service) explainBackupRefusal(ctx context.Context, id volume.SnapshotID
 	case b.Status.SnapshotMeaning().Delete != volume.Proceed:
 		return volume.Errorf(volume.Busy, "backup %s changed to status %s before Cinder could delete it; the driver retries: %w", id, b.Status, refusal).Op("delete")
 	case volume.Is(refusal, volume.NotFound):
-		return volume.Errorf(volume.Unavailable, "backup %s still exists, but Cinder finds no running cinder-backup service %s to delete it; the driver retries: %w", id, inZone(b), refusal).Op("delete")
+		return volume.Errorf(volume.Unavailable, "backup %s still exists, but Cinder finds no running cinder-backup service %s to delete it; the driver retries: %w", id, inZone(b), refusal).Cause(cause.BackupService).Op("delete")
 	}
-	return volume.Errorf(volume.Conflict, "Cinder refuses to delete backup %s, most likely because incremental backups depend on it; delete those first: %w", id, refusal).Op("delete")
+	return volume.Errorf(volume.Conflict, "Cinder refuses to delete backup %s, most likely because incremental backups depend on it; delete those first: %w", id, refusal).Cause(cause.VolumeDependents).Op("delete")
 }
 
 // inZone says where Cinder looks for the cinder-backup of a backup. Releases after Zed take any zone for a new backup, and the backup keeps it.
@@ -128,5 +129,5 @@ func backupStays(b volume.Snapshot) error {
 	if b.Reason != "" {
 		reason = ": " + b.Reason
 	}
-	return volume.Errorf(volume.Failed, "Cinder could not delete backup %s; it is in status %s%s", b.ID, b.Status, reason).Op("delete")
+	return volume.Errorf(volume.Failed, "Cinder could not delete backup %s; it is in status %s%s", b.ID, b.Status, reason).Cause(cause.VolumeDeleteError).Op("delete")
 }

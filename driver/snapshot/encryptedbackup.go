@@ -3,6 +3,7 @@ package snapshot
 import (
 	"context"
 
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
@@ -57,5 +58,5 @@ func (s *Service) checkNotTruncated(ctx context.Context, id volume.ID) error {
 		return volume.WithOp(err, "snapshot")
 	}
 	return volume.Errorf(volume.Conflict, "volume %s is encrypted, and the backups of this cloud are in Ceph. There, a backup of an encrypted volume that has never grown lacks the last 2 MiB of the data. "+
-		"Cinder does not show whether a volume has grown, so the driver makes none. Use a class with type: snapshot", id).Op("snapshot")
+		"Cinder does not show whether a volume has grown, so the driver makes none. Use a class with type: snapshot", id).Cause(cause.BackupShared).Op("snapshot")
 }

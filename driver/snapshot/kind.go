@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/idempotent"
 	"github.com/cinder-csi/cinder-csi/driver/observe"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
@@ -126,12 +127,12 @@ func (s *Service) deleteFailed(ctx context.Context, k kind, p volume.Snapshot) e
 	}
 	if !s.createdForName(p) {
 		return volume.AfterWrite(volume.Errorf(volume.Failed, "%s %s already has the name %s and is in status %s%s; the driver did not create it for this request. Delete it by hand",
-			k.Noun, p.ID, p.Name, p.Status, reason).Op("snapshot"))
+			k.Noun, p.ID, p.Name, p.Status, reason).Cause(cause.CreateLeftover).Op("snapshot"))
 	}
 	if err := k.Discard(ctx, p, "Cinder could not create it"); err != nil {
 		return volume.AfterWrite(volume.Errorf(volume.KindOf(err), "Cinder could not create %s %s%s; the driver could not delete it either, and a retry tries again: %w", k.Noun, p.ID, reason, err))
 	}
-	return volume.Errorf(volume.Failed, "Cinder could not create %s %s of volume %s%s; the driver deleted it", k.Noun, p.ID, p.Volume, reason).Op("snapshot")
+	return volume.Errorf(volume.Failed, "Cinder could not create %s %s of volume %s%s; the driver deleted it", k.Noun, p.ID, p.Volume, reason).Cause(cause.SnapshotError).Op("snapshot")
 }
 
 // failureReason is what Cinder reports about a failed snapshot or backup, as the end of a clause.

@@ -3,6 +3,7 @@ package snapshot
 import (
 	"context"
 
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/observe"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"github.com/cinder-csi/cinder-csi/internal/paging"
@@ -76,7 +77,7 @@ func (s *Service) checkStoreTakesAnother(ctx context.Context, spec Spec) error {
 		return err
 	}
 	return s.refuseBackup(ctx, spec, volume.Errorf(volume.Conflict, "volume %s already has backup %s, and the backup store of this cloud (Ceph) keeps one backup of a snapshot for each volume. "+
-		"Delete that backup first, or use a class with type: snapshot", spec.Volume, other.ID).Op("snapshot"))
+		"Delete that backup first, or use a class with type: snapshot", spec.Volume, other.ID).Cause(cause.BackupShared).Op("snapshot"))
 }
 
 // refuseBackup deletes what an earlier call made for a backup that the driver now refuses, and returns the refusal.
@@ -96,7 +97,7 @@ func (s *Service) sendDeleteBackup(ctx context.Context, b volume.Snapshot) error
 			return err
 		case proven:
 			return volume.Errorf(volume.Conflict, "backup %s failed, and its delete could destroy the data of backup %s of the same volume, as Cinder does with Ceph. "+
-				"The driver leaves it in place. Delete backup %s first, if you do not need it", b.ID, other.ID, other.ID).Op("delete")
+				"The driver leaves it in place. Delete backup %s first, if you do not need it", b.ID, other.ID, other.ID).Cause(cause.BackupShared).Op("delete")
 		case other.ID != "":
 			return volume.Errorf(volume.Busy, "backup %s failed, and Cinder is creating backup %s of the same volume, whose data a delete could destroy; the driver retries", b.ID, other.ID).Op("delete")
 		}

@@ -17,7 +17,7 @@ func awaitWith(waiter volume.SnapshotWaiter, noun string) await {
 		defer volume.BeginStep(ctx, "waiting for "+noun+" "+string(id)+" to "+what)()
 		p, err := waiter.Await(ctx, id, done)
 		if kind := volume.KindOf(err); kind == volume.DeadlineExceeded || kind == volume.Canceled {
-			return p, volume.Errorf(kind, "waited for it to %s: %w", what, err)
+			return p, volume.Errorf(volume.KindOf(err), "waited for it to %s: %w", what, err)
 		}
 		return p, err
 	}

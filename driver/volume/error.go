@@ -162,6 +162,7 @@ func KindOf(err error) Kind {
 var usualCauses = map[Kind]cause.ID{
 	Unknown: cause.DriverDefect, InvalidArgument: cause.RequestInvalid, NotFound: cause.RequestMissing, Busy: cause.VolumeBusy, OutOfRange: cause.RequestSize,
 	DeadlineExceeded: cause.RequestDeadline, Canceled: cause.RequestCanceled, Unimplemented: cause.RequestUnsupported,
+	NotOwned: cause.VolumeOtherCluster,
 }
 
 // CauseOf returns the cause of the outermost *Error in the chain of err that names one. Without one it is the usual cause of KindOf(err), which may

@@ -17,6 +17,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/host/wait"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
@@ -129,17 +130,17 @@ func (p Processes) Run(ctx context.Context, name string, args ...string) (Result
 	case err == nil:
 		return result, nil
 	case ctx.Err() != nil:
-		return result, wait.Ended(ctx, "run %s: the program did not end in time", name)
+		return result, wait.Ended(ctx, "run %s: the program did not end in time", name).Cause(cause.NodeMemory)
 	case errors.As(err, &exit) && exit.Exited():
 		return result, nil
 	case errors.As(err, &exit):
 		return result, volume.Errorf(volume.Unavailable, "run %s: a signal ended the program (%w), so it gave no answer%s. The next try runs it again",
-			name, err, memoryReason(exit, result.Peak, kills))
+			name, err, memoryReason(exit, result.Peak, kills)).Cause(cause.NodeMemory)
 	case errors.Is(err, exec.ErrWaitDelay):
 		return result, volume.Errorf(volume.Unavailable, "run %s: the program ended, but a process that it started still has its output open after %s. "+
-			"The driver does not use an output that may lack its end; the next try runs the program again", name, cmd.WaitDelay)
+			"The driver does not use an output that may lack its end; the next try runs the program again", name, cmd.WaitDelay).Cause(cause.NodeMemory)
 	case errors.Is(err, exec.ErrNotFound):
-		return result, volume.Errorf(volume.Failed, "run %s: the program is not installed in the driver image (Debian package %s): %w", name, programs[name].pkg, err)
+		return result, volume.Errorf(volume.Failed, "run %s: the program is not installed in the driver image (Debian package %s): %w", name, programs[name].pkg, err).Cause(cause.NodeProgram)
 	}
-	return result, volume.Errorf(volume.Failed, "run %s: %w", name, err)
+	return result, volume.Errorf(volume.Failed, "run %s: %w", name, err).Cause(cause.NodeProgram)
 }

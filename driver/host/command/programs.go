@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
@@ -48,10 +49,10 @@ func Ask(ctx context.Context, run Runner, name string, args ...string) (Result, 
 		return result, err
 	case result.Code != 0 && lacksMemory(result):
 		return result, volume.Errorf(volume.Unavailable, "run %s: the program had no more memory%s, so it gave no answer. The next try runs it again. "+
-			"If it fails again, use the volume on a node with more memory: %s", name, atPeak(result.Peak), result.Message())
+			"If it fails again, use the volume on a node with more memory: %s", name, atPeak(result.Peak), result.Message()).Cause(cause.NodeMemory)
 	case !slices.Contains(programs[name].answers, result.Code):
 		return result, volume.Errorf(volume.Unavailable, "run %s: it ended with exit code %d, which its manual does not explain for this, so it gave no answer. "+
-			"The next try runs it again: %s", name, result.Code, result.Message())
+			"The next try runs it again: %s", name, result.Code, result.Message()).Cause(cause.NodeMemory)
 	}
 	return result, nil
 }

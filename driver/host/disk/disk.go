@@ -21,6 +21,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/host/wait"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
@@ -132,17 +133,17 @@ func (d *Disk) Verify(ctx context.Context) error {
 	serial, ok := f.serials.readNow(ctx, func() key { return f.key(d.Name) })
 	if !ok {
 		return wait.Ended(ctx, "verify disk %s with serial %q: the disk has not answered since %s; its backend may be down",
-			d.Path, d.Serial, serial.Unresponsive.Format(time.RFC3339))
+			d.Path, d.Serial, serial.Unresponsive.Format(time.RFC3339)).Cause(cause.DiskSilent)
 	}
 	number, sequence := f.Attribute(d.Name, "dev"), f.Attribute(d.Name, "diskseq")
 	here := f.FromHypervisor(d.Name) && number == d.Number.String() && sequence == d.sequence
 	if here && serial.Refused.NoAnswer && (len(serial.Values) == 0 || slices.Contains(serial.Values, d.Serial)) {
 		return volume.Errorf(volume.Unavailable, "verify disk %s with serial %q: the disk does not say which one it is, so the driver does not use it now: %s",
-			d.Path, d.Serial, serial.Refused.Reason)
+			d.Path, d.Serial, serial.Refused.Reason).Cause(cause.DiskSilent)
 	}
 	if !here || !serial.has(d.Serial) {
 		return volume.Errorf(volume.Conflict, "verify disk %s: it was device %s with serial %q, and is now device %q with %s. "+
-			"The disk was exchanged or removed, so the driver does not use it", d.Path, d.Number, d.Serial, number, serial)
+			"The disk was exchanged or removed, so the driver does not use it", d.Path, d.Number, d.Serial, number, serial).Cause(cause.DiskChanged)
 	}
 	return d.verifyNode()
 }
@@ -152,12 +153,12 @@ func (d *Disk) verifyNode() error {
 	again, err := d.finder.open(d.Path)
 	if err != nil {
 		return volume.Errorf(volume.Conflict, "verify disk %s: it was device %s with serial %q; "+
-			"the disk was removed, so the driver does not use it: %w", d.Path, d.Number, d.Serial, err)
+			"the disk was removed, so the driver does not use it: %w", d.Path, d.Number, d.Serial, err).Cause(cause.DiskChanged)
 	}
 	defer again.Close()
 	if got := again.Number(); got != d.Number {
 		return volume.Errorf(volume.Conflict, "verify disk %s: it was device %s with serial %q, and the device node is now device %s. "+
-			"The device node was exchanged, so the driver does not use it", d.Path, d.Number, d.Serial, got)
+			"The device node was exchanged, so the driver does not use it", d.Path, d.Number, d.Serial, got).Cause(cause.DiskChanged)
 	}
 	return nil
 }
@@ -179,7 +180,7 @@ func (d *Disk) AwaitSize(ctx context.Context, id volume.ID, requested volume.Siz
 		size, err := d.Size()
 		switch {
 		case err != nil:
-			return 0, volume.Errorf(volume.Failed, "read the size of disk %s of volume %s: %w", d.Path, id, err)
+			return 0, volume.Errorf(volume.Failed, "read the size of disk %s of volume %s: %w", d.Path, id, err).Cause(cause.DiskUnreadable)
 		case size >= requested:
 			return size, nil
 		case size >= requested-sizeTolerance:
@@ -189,7 +190,7 @@ func (d *Disk) AwaitSize(ctx context.Context, id volume.ID, requested volume.Siz
 			return 0, err
 		}
 		if !wait.Sleep(ctx, pollInterval) {
-			return 0, wait.Ended(ctx, "disk %s of volume %s has %s; the driver waits until it has %s", d.Path, id, size, requested)
+			return 0, wait.Ended(ctx, "disk %s of volume %s has %s; the driver waits until it has %s", d.Path, id, size, requested).Cause(cause.DiskSize)
 		}
 	}
 }

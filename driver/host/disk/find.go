@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/host/singleflight"
 	"github.com/cinder-csi/cinder-csi/driver/host/wait"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
@@ -107,7 +108,7 @@ func (f *Finder) Await(ctx context.Context, id volume.ID) (*Disk, error) {
 		}
 		if !wait.Sleep(ctx, pollInterval) {
 			return nil, wait.Ended(ctx, "the disk of volume %s did not appear on this server within %s; %s",
-				id, time.Since(began).Round(time.Millisecond), f.describe(id))
+				id, time.Since(began).Round(time.Millisecond), f.describe(id)).Cause(cause.DiskMissing)
 		}
 	}
 }
@@ -138,7 +139,7 @@ func (f *Finder) Find(ctx context.Context, id volume.ID) (*Disk, error) {
 func (f *Finder) notFound(id volume.ID) error {
 	names, _ := f.names()
 	unavailable := func(why string) error {
-		return volume.Errorf(volume.Unavailable, "no disk on this server reports the serial of volume %s, but %s; %s", id, why, f.describe(id))
+		return volume.Errorf(volume.Unavailable, "no disk on this server reports the serial of volume %s, but %s; %s", id, why, f.describe(id)).Cause(cause.DiskMissing)
 	}
 	some := func(is func(name string, s Serial) bool) bool {
 		return slices.ContainsFunc(names, func(name string) bool { return is(name, f.lastSerial(name)) })
@@ -151,9 +152,9 @@ func (f *Finder) notFound(id volume.ID) error {
 	case some(func(_ string, s Serial) bool { return s.Refused.Replaced }):
 		return unavailable("a disk in use was given to another volume; unmount what uses it")
 	case some(f.unopened(id)):
-		return volume.Errorf(volume.Unavailable, "the disk of volume %s is on this server, but cannot be opened now; %s", id, f.describe(id))
+		return volume.Errorf(volume.Unavailable, "the disk of volume %s is on this server, but cannot be opened now; %s", id, f.describe(id)).Cause(cause.DiskMissing)
 	}
-	return volume.Errorf(volume.NotFound, "volume %s has no disk on this server; %s", id, f.describe(id))
+	return volume.Errorf(volume.NotFound, "volume %s has no disk on this server; %s", id, f.describe(id)).Cause(cause.DiskMissing)
 }
 
 // unopened reports whether a SCSI disk is that of the volume, although the search gave none. The kernel does not open a
@@ -275,7 +276,7 @@ func (f *Finder) lookUp(ctx context.Context, id volume.ID, maxAge time.Duration)
 		all = append(all, fmt.Sprintf("%s (%s, %s)", e.Name, f.Attribute(e.Name, "dev"), e.Serial))
 	}
 	return nil, volume.Errorf(volume.Conflict, "%d disks have the serial of volume %s: %s; on some buses a serial has only %d characters; "+
-		"detach the disk that is not meant", len(matches), id, strings.Join(all, ", "), shortSerial)
+		"detach the disk that is not meant", len(matches), id, strings.Join(all, ", "), shortSerial).Cause(cause.DiskAmbiguous)
 }
 
 // matching returns the disks that answer and whose serial is that of the volume.
@@ -301,12 +302,12 @@ func (f *Finder) openDisk(id volume.ID, name, serial string) (*Disk, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, volume.Errorf(volume.Failed, "open the disk of volume %s: %w", id, err)
+		return nil, volume.Errorf(volume.Failed, "open the disk of volume %s: %w", id, err).Cause(cause.DiskUnreadable)
 	}
 	if got := opened.Number(); got != want {
 		_ = opened.Close()
 		return nil, volume.Errorf(volume.Conflict, "open the disk of volume %s: %s is device %s, but sysfs shows %s with serial %q as device %s. "+
-			"The device node is stale or belongs to another disk, so the driver does not use it", id, path, got, name, serial, want)
+			"The device node is stale or belongs to another disk, so the driver does not use it", id, path, got, name, serial, want).Cause(cause.DiskChanged)
 	}
 	return &Disk{Name: name, Path: path, Number: want, Serial: serial, Device: opened, sequence: f.Attribute(name, "diskseq"), finder: f}, nil
 }

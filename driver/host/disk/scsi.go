@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/host/wait"
 )
 
@@ -116,7 +117,7 @@ func (d *Disk) Rescan(ctx context.Context) error {
 	f := d.finder
 	call, _ := f.rescans.Start(d.Name, func() struct{} { f.rescanDisk(d.Name); return struct{}{} })
 	if !call.Wait(ctx) {
-		return wait.Ended(ctx, "rescan disk %s with serial %q: the disk does not answer; its backend may be down", d.Path, d.Serial)
+		return wait.Ended(ctx, "rescan disk %s with serial %q: the disk does not answer; its backend may be down", d.Path, d.Serial).Cause(cause.DiskSilent)
 	}
 	return nil
 }

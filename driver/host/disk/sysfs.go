@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
@@ -18,7 +19,7 @@ func (f *Finder) names() ([]string, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, volume.Errorf(volume.Failed, "list the disks of this machine: %w", err)
+		return nil, volume.Errorf(volume.Failed, "list the disks of this machine: %w", err).Cause(cause.NodeSystem)
 	}
 	var names []string
 	for _, e := range entries {

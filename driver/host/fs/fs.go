@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/driver/host/command"
 	"github.com/cinder-csi/cinder-csi/driver/host/disk"
@@ -115,7 +116,7 @@ func mkfsArguments(fsType string, f contract.Format) ([]string, error) {
 		switch {
 		case o.value == 0:
 		case o.argument == nil:
-			return nil, volume.Errorf(volume.InvalidArgument, "the request sets a %s (%d), and %s has no such option", o.name, o.value, fsType)
+			return nil, volume.Errorf(volume.InvalidArgument, "the request sets a %s (%d), and %s has no such option", o.name, o.value, fsType).Cause(cause.FsUnsupported)
 		default:
 			arguments = append(arguments, o.argument[0], fmt.Sprintf(o.argument[1], o.value))
 		}
@@ -123,7 +124,7 @@ func mkfsArguments(fsType string, f contract.Format) ([]string, error) {
 	switch {
 	case !f.Portable:
 	case options.portable == nil:
-		return nil, volume.Errorf(volume.InvalidArgument, "the request asks for portable features, and %s has no such option", fsType)
+		return nil, volume.Errorf(volume.InvalidArgument, "the request asks for portable features, and %s has no such option", fsType).Cause(cause.FsUnsupported)
 	default:
 		arguments = append(arguments, options.portable...)
 	}
@@ -179,14 +180,14 @@ func (t *Tools) ClearCopies(ctx context.Context, d *disk.Disk) error {
 	}
 	f, err := os.OpenFile(d.Path, os.O_WRONLY|unix.O_EXCL, 0)
 	if err != nil {
-		return volume.Errorf(volume.Failed, "clear disk %s of an unfinished file system: %w", d.Path, err)
+		return volume.Errorf(volume.Failed, "clear disk %s of an unfinished file system: %w", d.Path, err).Cause(cause.FsFormat)
 	}
 	for _, c := range copies {
 		_, writeErr := f.WriteAt(make([]byte, clearSize), c.At/clearSize*clearSize)
 		err = errors.Join(err, writeErr)
 	}
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return volume.Errorf(volume.Failed, "clear disk %s of an unfinished file system: %w", d.Path, err)
+		return volume.Errorf(volume.Failed, "clear disk %s of an unfinished file system: %w", d.Path, err).Cause(cause.FsFormat)
 	}
 	return nil
 }
@@ -206,7 +207,7 @@ func (t *Tools) Format(ctx context.Context, d *disk.Disk, fsType string, format 
 	}
 	if t.inUse(d.Path) {
 		return volume.Errorf(volume.Busy, "format disk %s as %s: something on this node uses the disk, so the driver does not format it. "+
-			"The driver tries again when kubelet retries", d.Path, fsType)
+			"The driver tries again when kubelet retries", d.Path, fsType).Cause(cause.DiskInUse)
 	}
 	mkfs := fileSystems[fsType].mkfs
 	t.log.InfoContext(ctx, "making a file system", "disk", d.Path, "serial", d.Serial, "type", fsType, "options", options)
@@ -215,7 +216,7 @@ func (t *Tools) Format(ctx context.Context, d *disk.Disk, fsType string, format 
 		return err
 	}
 	if result.Code != 0 {
-		return volume.Errorf(volume.Failed, "format disk %s as %s: %s", d.Path, fsType, result.Message())
+		return volume.Errorf(volume.Failed, "format disk %s as %s: %s", d.Path, fsType, result.Message()).Cause(cause.FsFormat)
 	}
 	return nil
 }
@@ -250,7 +251,7 @@ func (t *Tools) Check(ctx context.Context, d *disk.Disk) error {
 		return volume.Errorf(volume.KindOf(err), notMounted, d.Path, err)
 	case result.Code&fsckUncorrected != 0:
 		return volume.Errorf(volume.DataLoss, "check the file system on disk %s: a person must decide how to repair it; "+
-			"run e2fsck on a copy of the volume: %s", d.Path, result.Message())
+			"run e2fsck on a copy of the volume: %s", d.Path, result.Message()).Cause(cause.FsNeedsRepair)
 	case result.Code == 0:
 	case result.Code&fsckFailed == 0:
 		t.log.WarnContext(ctx, "fsck corrected errors of a file system", "disk", d.Path, "serial", d.Serial, "fsck", result.Message())
@@ -259,7 +260,7 @@ func (t *Tools) Check(ctx context.Context, d *disk.Disk) error {
 			"disk", d.Path, "serial", d.Serial, "code", result.Code, "fsck", result.Message())
 	default:
 		return volume.Errorf(volume.Unavailable, notMounted, d.Path, fmt.Errorf("fsck.ext4 could not (exit code %d), and the superblock does not say that "+
-			"there is nothing to repair. The driver tries again when kubelet retries. If this stays so, run e2fsck on a copy of the volume: %s", result.Code, result.Message()))
+			"there is nothing to repair. The driver tries again when kubelet retries. If this stays so, run e2fsck on a copy of the volume: %s", result.Code, result.Message())).Cause(cause.FsNeedsRepair)
 	}
 	return nil
 }
@@ -288,14 +289,14 @@ func (t *Tools) Grow(ctx context.Context, d *disk.Disk, fsType, path string) err
 	case "btrfs":
 		tool = []string{"btrfs", "filesystem", "resize", "max", path}
 	default:
-		return volume.Errorf(volume.Unimplemented, "grow the %s file system at %s: the driver grows only %s", fsType, path, SupportedTypes())
+		return volume.Errorf(volume.Unimplemented, "grow the %s file system at %s: the driver grows only %s", fsType, path, SupportedTypes()).Cause(cause.FsUnsupported)
 	}
 	result, err := command.Ask(context.WithoutCancel(ctx), t.run, tool[0], tool[1:]...)
 	if err != nil {
 		return err
 	}
 	if result.Code != 0 {
-		return volume.Errorf(volume.Failed, "grow the %s file system on disk %s at %s: %s%s", fsType, d.Path, path, result.Message(), t.whyNotPermitted(d, result))
+		return volume.Errorf(volume.Failed, "grow the %s file system on disk %s at %s: %s%s", fsType, d.Path, path, result.Message(), t.whyNotPermitted(d, result)).Cause(cause.FsGrow)
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/host/command"
 	"github.com/cinder-csi/cinder-csi/driver/host/disk"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
@@ -40,11 +41,11 @@ func (t *Tools) Probe(ctx context.Context, d *disk.Disk) (Content, error) {
 	if errors.Is(err, errNoSize) {
 		return Content{}, volume.Errorf(volume.Unavailable, "probe disk %s with serial %q: the kernel shows a size of 0, so its content is unknown and "+
 			"the driver does not use it. The driver reads the size again at the next try. If it stays 0, the hypervisor has not opened the disk: detach the volume and attach it again",
-			d.Path, d.Serial)
+			d.Path, d.Serial).Cause(cause.DiskUnreadable)
 	}
 	if err != nil {
 		return Content{}, volume.Errorf(volume.DataLoss, "probe disk %s with serial %q: the disk cannot be read, so its content is unknown and "+
-			"the driver does not use it: %w", d.Path, d.Serial, err)
+			"the driver does not use it: %w", d.Path, d.Serial, err).Cause(cause.DiskUnreadable)
 	}
 	// Both tools are asked, since blkid without memory exits with 2, "nothing found", and prints nothing. wipefs does not.
 	probe, err := command.Ask(ctx, t.run, "blkid", "-p", "-o", "export", "--", d.Path)
@@ -57,12 +58,12 @@ func (t *Tools) Probe(ctx context.Context, d *disk.Disk) (Content, error) {
 	}
 	if signatures.Code != 0 {
 		return Content{}, volume.Errorf(volume.DataLoss, "probe disk %s: wipefs failed, so its content is unknown and the driver does not use it: %s",
-			d.Path, signatures.Message())
+			d.Path, signatures.Message()).Cause(cause.DiskUnreadable)
 	}
 	found, ok := parseProbe(probe, strings.Join(strings.Fields(signatures.Stdout), " "))
 	if !ok {
 		return Content{}, volume.Errorf(volume.DataLoss, "probe disk %s: blkid failed with exit code %d, so its content is unknown and "+
-			"the driver does not use it: %s", d.Path, probe.Code, probe.Message())
+			"the driver does not use it: %s", d.Path, probe.Code, probe.Message()).Cause(cause.DiskUnreadable)
 	}
 	if found == (Content{}) {
 		found.Other, err = findExtraSignature(d)
@@ -78,7 +79,7 @@ func (t *Tools) Probe(ctx context.Context, d *disk.Disk) (Content, error) {
 	}
 	if err != nil {
 		return Content{}, volume.Errorf(volume.DataLoss, "probe disk %s with serial %q: the disk can no longer be read, so the driver does not use it: %w",
-			d.Path, d.Serial, err)
+			d.Path, d.Serial, err).Cause(cause.DiskUnreadable)
 	}
 	return found, nil
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/driver/host/command"
 	"github.com/cinder-csi/cinder-csi/driver/host/disk"
@@ -31,9 +32,9 @@ func CheckSingleDevice(d *disk.Disk, id volume.ID, fsType string) error {
 	// driver refuses.
 	switch {
 	case err != nil:
-		return volume.Errorf(volume.DataLoss, "read the superblock on disk %s of volume %s: %w; the driver does not use the disk", d.Path, id, err)
+		return volume.Errorf(volume.DataLoss, "read the superblock on disk %s of volume %s: %w; the driver does not use the disk", d.Path, id, err).Cause(cause.DiskUnreadable)
 	case reason != "":
-		return volume.Errorf(volume.Conflict, "the driver neither checks nor mounts the %s file system on disk %s of volume %s: %s", fsType, d.Path, id, reason)
+		return volume.Errorf(volume.Conflict, "the driver neither checks nor mounts the %s file system on disk %s of volume %s: %s", fsType, d.Path, id, reason).Cause(cause.FsDevices)
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"io"
 
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/host/disk"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
@@ -17,16 +18,16 @@ import (
 func CheckFits(d *disk.Disk, id volume.ID, fsType string) error {
 	has, err := d.Size()
 	if err != nil {
-		return volume.Errorf(volume.Failed, "read the size of disk %s of volume %s: %w", d.Path, id, err)
+		return volume.Errorf(volume.Failed, "read the size of disk %s of volume %s: %w", d.Path, id, err).Cause(cause.DiskUnreadable)
 	}
 	needs, err := fileSystemSize(d, fsType)
 	switch {
 	case err != nil:
-		return volume.Errorf(volume.DataLoss, "read the superblock on disk %s of volume %s: %w; the driver does not use the disk", d.Path, id, err)
+		return volume.Errorf(volume.DataLoss, "read the superblock on disk %s of volume %s: %w; the driver does not use the disk", d.Path, id, err).Cause(cause.DiskUnreadable)
 	case needs > has:
 		return volume.Errorf(volume.Conflict, "the %s file system on disk %s of volume %s has %s and the disk has %s, so the driver neither checks nor mounts it. "+
 			"The driver made the kernel read the size again. Compare with the size of the volume in Cinder: if that is larger, detach the volume and attach it again. "+
-			"If it is not, the volume was made smaller than its source. Do not run fsck: it would cut the file system", fsType, d.Path, id, needs, has)
+			"If it is not, the volume was made smaller than its source. Do not run fsck: it would cut the file system", fsType, d.Path, id, needs, has).Cause(cause.FsLargerThanDisk)
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/driver/host/disk"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
@@ -66,7 +67,7 @@ func (d dmi) checkServer(source string, id volume.ServerID) error {
 	}
 	return volume.Errorf(volume.Conflict, "%s reports that this server is %s, but the hardware of Nova reports %s (product_uuid); the driver does not register the node. "+
 		"Find out what answers in place of %s. If the hardware is right, set search-order = dmi in [Metadata] of cloud.conf; the driver then has no zone",
-		source, id, uuid, source)
+		source, id, uuid, source).Cause(cause.NodeMismatch)
 }
 
 // otherByteOrder returns a UUID as firmware shows it that has its first three fields in the other byte order (SMBIOS

@@ -18,6 +18,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/driver/host/disk"
 	"github.com/cinder-csi/cinder-csi/driver/host/wait"
@@ -100,7 +101,7 @@ func (r *Reader) Server(ctx context.Context) (Server, error) {
 	select {
 	case known = <-r.known:
 	case <-ctx.Done():
-		return Server{}, wait.Ended(ctx, "read the metadata of this server: another call is still reading it")
+		return Server{}, wait.Ended(ctx, "read the metadata of this server: another call is still reading it").Cause(cause.NodeIdentity)
 	}
 	defer func() { r.known <- known }()
 	if known.ID != "" {
@@ -131,10 +132,10 @@ func (r *Reader) search(ctx context.Context) (Server, error) {
 		}
 		reasons = append(reasons, fmt.Sprintf("%s: %v", source, err))
 		if ctx.Err() != nil {
-			return Server{}, wait.Ended(ctx, "read the metadata of this server: %s", strings.Join(reasons, "; "))
+			return Server{}, wait.Ended(ctx, "read the metadata of this server: %s", strings.Join(reasons, "; ")).Cause(cause.NodeIdentity)
 		}
 	}
-	return Server{}, volume.Errorf(volume.Unavailable, "read the metadata of this server: no source of the search order answers: %s", strings.Join(reasons, "; "))
+	return Server{}, volume.Errorf(volume.Unavailable, "read the metadata of this server: no source of the search order answers: %s", strings.Join(reasons, "; ")).Cause(cause.NodeIdentity)
 }
 
 // parseMetadata parses OpenStack's meta_data.json. It ignores keys that it does not know.

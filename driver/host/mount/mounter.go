@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 	mountutils "k8s.io/mount-utils"
 
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/host/command"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
@@ -66,7 +67,7 @@ func (k Kernel) Mount(ctx context.Context, source, target, fsType string, option
 		return err
 	}
 	if result.Code != 0 {
-		return volume.Errorf(volume.Failed, "mount %s (%s, options %q) at %s: %s", source, fsType, strings.Join(options, ","), target, result.Message())
+		return volume.Errorf(volume.Failed, "mount %s (%s, options %q) at %s: %s", source, fsType, strings.Join(options, ","), target, result.Message()).Cause(cause.MountFailed)
 	}
 	return nil
 }
@@ -85,7 +86,7 @@ func readOnly(options []string) bool {
 func (k Kernel) Bind(source, target string, readOnly bool) error {
 	if !readOnly {
 		if err := k.sys().mount(source, target, "", unix.MS_BIND, ""); err != nil {
-			return volume.Errorf(volume.Failed, "bind %s at %s: %w", source, target, err)
+			return volume.Errorf(volume.Failed, "bind %s at %s: %w", source, target, err).Cause(cause.MountFailed)
 		}
 		return nil
 	}
@@ -94,7 +95,7 @@ func (k Kernel) Bind(source, target string, readOnly bool) error {
 		err = k.sys().bindThenRemount(source, target)
 	}
 	if err != nil {
-		return volume.Errorf(volume.Failed, "bind %s read-only at %s: %w", source, target, err)
+		return volume.Errorf(volume.Failed, "bind %s read-only at %s: %w", source, target, err).Cause(cause.MountFailed)
 	}
 	return nil
 }
@@ -140,7 +141,7 @@ func (k Kernel) FinishReadOnly(target string) (bool, error) {
 		return false, nil
 	}
 	if err := k.sys().remountReadOnly(target); err != nil {
-		return false, volume.Errorf(volume.Failed, "make the mount at %s read-only: %w", target, err)
+		return false, volume.Errorf(volume.Failed, "make the mount at %s read-only: %w", target, err).Cause(cause.MountFailed)
 	}
 	return true, nil
 }
@@ -180,7 +181,7 @@ func (k Kernel) UnmountTop(target string) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, unix.EBUSY):
-		return volume.Errorf(volume.Busy, "unmount %s: a process still uses it: %w", target, err)
+		return volume.Errorf(volume.Busy, "unmount %s: a process still uses it: %w", target, err).Cause(cause.MountBusy)
 	}
-	return volume.Errorf(volume.Failed, "unmount %s: %w", target, err)
+	return volume.Errorf(volume.Failed, "unmount %s: %w", target, err).Cause(cause.MountFailed)
 }

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
@@ -18,7 +19,7 @@ func Resolve(path string) (string, error) {
 	}
 	parent, err := evalExisting(filepath.Dir(clean))
 	if err != nil {
-		return "", volume.Errorf(volume.Failed, "resolve the path %s: %w", clean, err)
+		return "", volume.Errorf(volume.Failed, "resolve the path %s: %w", clean, err).Cause(cause.NodeSystem)
 	}
 	full := filepath.Join(parent, filepath.Base(clean))
 	if _, err := os.Readlink(full); err == nil { // unlike lstat(2), it does not ask the file system mounted there, which may be dead

@@ -16,6 +16,7 @@ import (
 	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
 
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/host/disk"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
@@ -114,14 +115,14 @@ func inPodVolume(path string) bool {
 func (m *Mounts) Table() (Table, error) {
 	content, err := m.read()
 	if errors.Is(err, errUnstable) {
-		return nil, volume.Errorf(volume.Unavailable, "read the mount table: %w", err)
+		return nil, volume.Errorf(volume.Unavailable, "read the mount table: %w", err).Cause(cause.NodeSystem)
 	}
 	if err != nil {
-		return nil, volume.Errorf(volume.Failed, "read the mount table: %w", err)
+		return nil, volume.Errorf(volume.Failed, "read the mount table: %w", err).Cause(cause.NodeSystem)
 	}
 	table, err := parse(content)
 	if err != nil {
-		return nil, volume.Errorf(volume.Failed, "read the mount table: %w", err)
+		return nil, volume.Errorf(volume.Failed, "read the mount table: %w", err).Cause(cause.NodeSystem)
 	}
 	return table, nil
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"syscall"
 
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
@@ -43,7 +44,7 @@ func (m *Mounts) Unmount(path string, before func(path string) error) error {
 			return err
 		}
 	}
-	return volume.Errorf(volume.Failed, "unmount %s: the path is still a mount point after the driver removed %d mounts", path, stackLimit)
+	return volume.Errorf(volume.Failed, "unmount %s: the path is still a mount point after the driver removed %d mounts", path, stackLimit).Cause(cause.MountFailed)
 }
 
 func removeEmpty(path string) error {
@@ -52,7 +53,7 @@ func removeEmpty(path string) error {
 		return nil
 	}
 	if err != nil {
-		return volume.Errorf(volume.Failed, "read the mount point: %w", err)
+		return volume.Errorf(volume.Failed, "read the mount point: %w", err).Cause(cause.NodeSystem)
 	}
 	if !info.IsDir() && (!info.Mode().IsRegular() || info.Size() != 0) {
 		return notEmpty(path)
@@ -64,12 +65,12 @@ func removeEmpty(path string) error {
 	case errors.Is(err, syscall.ENOTEMPTY):
 		return notEmpty(path)
 	case errors.Is(err, syscall.EBUSY):
-		return volume.Errorf(volume.Busy, "remove the mount point %s: another mount namespace has something mounted there: %w", path, err)
+		return volume.Errorf(volume.Busy, "remove the mount point %s: another mount namespace has something mounted there: %w", path, err).Cause(cause.MountBusy)
 	}
-	return volume.Errorf(volume.Failed, "remove the mount point: %w", err)
+	return volume.Errorf(volume.Failed, "remove the mount point: %w", err).Cause(cause.NodeSystem)
 }
 
 func notEmpty(path string) error {
 	return volume.Errorf(volume.Conflict, "remove the mount point %s: it is not empty; the driver leaves it as it is. "+
-		"Find out which program wrote there", path)
+		"Find out which program wrote there", path).Cause(cause.DiskPath)
 }

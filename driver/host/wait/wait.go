@@ -30,6 +30,6 @@ func Sleep(ctx context.Context, d time.Duration) bool {
 }
 
 // Ended returns the error for work that the end of ctx cut short: DeadlineExceeded or Canceled.
-func Ended(ctx context.Context, format string, args ...any) error {
+func Ended(ctx context.Context, format string, args ...any) *volume.Error {
 	return volume.Errorf(volume.KindOf(ctx.Err()), "%s: %w", fmt.Sprintf(format, args...), ctx.Err())
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
@@ -107,7 +108,7 @@ func transient(err error) bool {
 }
 
 func (h *hub[ID, T]) stopping(id ID) error {
-	return volume.Errorf(volume.Unavailable, "%s %s: the driver is stopping; a retry resumes the wait", h.kind.noun, id).Op("wait")
+	return volume.Errorf(volume.Unavailable, "%s %s: the driver is stopping; a retry resumes the wait", h.kind.noun, id).Cause(cause.DriverStopping).Op("wait")
 }
 
 // interrupted is the error of a waiter whose context ended, with the latest result.
