@@ -209,6 +209,10 @@ func (s *Service) deleteFailed(ctx context.Context, spec CreateSpec, v volume.Vo
 // is NotInZone if another zone may have room, else Exhausted. So is a reason that a policy hides. A full quota (006) is Exhausted. The rest is Failed,
 // also where a backend failed (012) and the scheduler then found no other backend.
 func failureKind(reason string, otherZone bool) (volume.Kind, cause.ID) {
+	noBackend := cause.CreateNoBackend
+	if strings.Contains(reason, "; ") { // the scheduler writes the same after a backend has failed, which writes its own message
+		noBackend = cause.CreateError
+	}
 	switch {
 	case strings.Contains(reason, "Driver failed"):
 		return volume.Failed, cause.CreateError
@@ -217,9 +221,9 @@ func failureKind(reason string, otherZone bool) (volume.Kind, cause.ID) {
 	case strings.Contains(reason, "Not enough quota resource"):
 		return volume.Exhausted, cause.QuotaExceeded
 	case strings.Contains(reason, "Could not find any available weighted backend") && otherZone:
-		return volume.NotInZone, cause.CreateNoBackend
+		return volume.NotInZone, noBackend
 	case strings.Contains(reason, "Could not find any available weighted backend"):
-		return volume.Exhausted, cause.CreateNoBackend
+		return volume.Exhausted, noBackend
 	}
 	return volume.Failed, cause.CreateError
 }

@@ -74,7 +74,7 @@ func (p placement) noZone(spec CreateSpec, refusal error) error {
 	if p.source != "" {
 		sentence += "; " + p.source
 	}
-	return volume.Errorf(kind, "%s: %w", sentence, refusal).Cause(cause.CreateZone).Op("create")
+	return volume.Errorf(kind, "%s: %w", sentence, refusal).Cause(volume.CauseOf(refusal)).Op("create")
 }
 
 // source is what the driver must know about the volume, snapshot or backup from which a volume is created.

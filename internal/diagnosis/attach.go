@@ -8,6 +8,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 )
 
 // slowAttach is when an attach or detach is called stuck. A cloud needs a few seconds; external-attacher calls again after three minutes.
@@ -83,7 +85,7 @@ func (s *story) attach() {
 	}
 	began := p.CreationTimestamp.Time
 	if own == nil {
-		s.hang("attach.waiting", Step{
+		s.hang(cause.AttachWaiting, Step{
 			Name: stepAttach, State: Waiting, What: "there is no VolumeAttachment for node " + node, Since: since(began), Why: "kube-controller-manager creates it",
 			Do: []string{"if this stays, read the log of kube-controller-manager", s.describePod(*p)},
 		})
@@ -99,12 +101,12 @@ func (s *story) attachUnseen(p corev1.Pod) {
 	case e == nil || ready(p):
 		s.report.Steps = append(s.report.Steps, Step{Name: stepAttach, State: Unseen, What: "the VolumeAttachments could not be read, and no event tells of a failed attach"})
 	case strings.Contains(e.Message, "Multi-Attach"):
-		s.hang("attach.elsewhere", Step{
+		s.hang(cause.AttachElsewhere, Step{
 			Name: stepAttach, State: Waiting, What: "the volume is still attached to another node", Since: since(firstOf(e)), Why: e.Message,
 			Do: []string{"the access mode ReadWriteOnce allows one node: delete the other pod that uses the claim, or put both pods on one node", s.inNamespace("get", "pods", "--output", "wide")},
 		})
 	default:
-		s.driverError(stepAttach, "the driver cannot attach the volume to node "+p.Spec.NodeName, firstOf(e), e.Message, s.operation("ControllerPublishVolume"), s.attachAdvice(e.Message)...)
+		s.driverError(stepAttach, "the driver cannot attach the volume to node "+p.Spec.NodeName, firstOf(e), e.Message, s.operation("ControllerPublishVolume"), s.attachAdvice()...)
 	}
 }
 
@@ -116,7 +118,7 @@ func (s *story) attaching(a storagev1.VolumeAttachment) {
 		text = e.Message
 	}
 	if o != nil && o.LastError != "" && !o.Running {
-		text = "rpc error: code = " + o.LastCode + " desc = " + o.LastError
+		text = o.error()
 	}
 	if s.driverDown(stepAttach, began, nil, text) {
 		return
@@ -125,14 +127,14 @@ func (s *story) attaching(a storagev1.VolumeAttachment) {
 	if s.cinderAttaching() && s.Now.Sub(began) > slowAttach {
 		step.Do = s.stuckAdvice("nova-compute")
 		step.Why = sentence(step.Why, readable(text))
-		s.hang("attach.stuck", step)
+		s.hang(cause.AttachStuck, step)
 		return
 	}
 	if text != "" {
-		s.driverError(stepAttach, "the driver cannot attach the volume to node "+a.Spec.NodeName+"; "+s.volumeText(), began, text, o, s.attachAdvice(text)...)
+		s.driverError(stepAttach, "the driver cannot attach the volume to node "+a.Spec.NodeName+"; "+s.volumeText(), began, text, o, s.attachAdvice()...)
 		return
 	}
-	s.hang("attach.waiting", step)
+	s.hang(cause.AttachWaiting, step)
 }
 
 // cinderAttaching reports whether an attach has begun in Cinder and not ended.
@@ -140,11 +142,8 @@ func (s *story) cinderAttaching() bool {
 	return s.Cloud != nil && s.Cloud.Volume != nil && slices.Contains([]string{"reserved", "attaching"}, s.Cloud.Volume.Status)
 }
 
-func (s *story) attachAdvice(text string) []string {
-	if strings.Contains(text, "is attached to") {
-		return append([]string{"detach the volume from the other server, if nothing there uses it: " + stuckPage}, s.listAttachments()...)
-	}
-	return append([]string{"read the error; the driver tries again: " + stuckPage}, s.listAttachments()...)
+func (s *story) attachAdvice() []string {
+	return append([]string{"if it stays, see what a stuck volume needs: " + stuckPage}, s.listAttachments()...)
 }
 
 // stuckAdvice is for an attach or detach that the cloud has accepted and does not finish.
@@ -194,7 +193,7 @@ func (s *story) elsewhere(p corev1.Pod, other storagev1.VolumeAttachment) {
 		do = append(do, s.inNamespace("delete", "pod", podNamed(h)))
 	}
 	do = append(do, run("kubectl", "get", "volumeattachment", attachmentNamed(other.Name)))
-	s.hang("attach.elsewhere", Step{
+	s.hang(cause.AttachElsewhere, Step{
 		Name: stepAttach, State: Waiting, What: fmt.Sprintf("the volume is still attached to node %s (pods there that use the claim: %s)", node, orNone(strings.Join(holders, ", "))),
 		Since: since(began), Why: why, Do: do,
 	})
@@ -217,7 +216,7 @@ func (s *story) detaching(a storagev1.VolumeAttachment) {
 	if s.Now.Sub(began) > slowAttach {
 		step.Do = s.stuckAdvice("nova-compute")
 	}
-	s.hang("detach.stuck", step)
+	s.hang(cause.DetachStuck, step)
 }
 
 // detachAll is for a volume that no pod uses any more.

@@ -8,6 +8,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 )
 
@@ -29,7 +30,7 @@ func (s *story) detached(node string) bool {
 	if a := s.attachmentAt(node); a != nil {
 		do = append(do, run("kubectl", "get", "volumeattachment", attachmentNamed(a.Name)))
 	}
-	s.hang("attach.lost", Step{
+	s.hang(cause.AttachLost, Step{
 		Name: stepAttach, What: "Kubernetes shows the volume as attached to node " + node + "; " + s.volumeText(), Why: why + ". Somebody detached it behind Kubernetes",
 		Do: append(do, s.listAttachments()...),
 	})
@@ -103,7 +104,7 @@ func (s *story) attachedBehind() bool {
 	for _, id := range servers {
 		do = append(do, run("openstack", "server", "show", serverWord(id)))
 	}
-	s.hang("attach.unknown", Step{
+	s.hang(cause.AttachUnknown, Step{
 		Name: stepAttach, What: "Cinder shows the volume attached to server " + strings.Join(servers, ", ") + ", for which Kubernetes has no VolumeAttachment; " + s.volumeText(),
 		Why: "somebody attached it behind Kubernetes, or another cluster uses it. Two servers that write to one file system destroy it", Do: append(do, s.listAttachments()...),
 	})
@@ -118,14 +119,14 @@ func (s *story) compare() {
 	}
 	size := *resource.NewQuantity(int64(c.Volume.Size)<<30, resource.BinarySI)
 	if capacity := v.Spec.Capacity.Storage(); capacity != nil && size.Cmp(*capacity) < 0 {
-		s.hang("volume.size", Step{
+		s.hang(cause.VolumeSize, Step{
 			Name: stepCompare, What: "PersistentVolume " + v.Name + " has capacity " + capacity.String() + "; " + s.volumeText(), Why: "the volume is smaller than Kubernetes says",
 			Do: append([]string{"a file system that ends behind its disk is damaged: make a backup of what can be read, before you expand the volume in Cinder"}, s.showVolume()...),
 		})
 		return
 	}
 	if mark := c.Volume.Metadata[contract.MetadataCluster]; mark != "" && s.ClusterID != "" && mark != s.ClusterID {
-		s.hang("volume.other-cluster", Step{
+		s.hang(cause.VolumeOtherCluster, Step{
 			Name: stepCompare, What: fmt.Sprintf("Cinder volume %s has the mark of cluster %q; the driver of this cluster has %q", c.Volume.ID, mark, s.ClusterID),
 			Why: "another cluster made the volume, or the driver had another cluster ID then",
 			Do: append([]string{

@@ -174,7 +174,7 @@ func TestAChangeOfTheAttributesClassIsAStep(t *testing.T) {
 func TestAControllerOfAnotherClusterIsNotCalledDown(t *testing.T) {
 	r := recordings(t)["nothing-hangs"]
 	f := factsOf(t, r)
-	attaching(&f, "rpc error: code = FailedPrecondition desc = attach: volume x is attached to server y; detach it there first")
+	attaching(&f, "rpc error: code = FailedPrecondition desc = attach: volume x is attached to server y; detach it there first [attach.elsewhere]")
 	f.Controllers, f.ControllerNamed = nil, false
 	report := diagnosed(t, f, "attach.elsewhere", "detach it there first")
 	if len(report.Unseen) == 0 || !strings.Contains(report.Unseen[len(report.Unseen)-1].Do, "--controller-kubeconfig") {

@@ -8,6 +8,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 )
 
 // selectedNode is set by the scheduler when it has chosen a node for the first pod of a claim (Kubernetes, "Well-Known Labels, Annotations
@@ -25,7 +27,7 @@ func (s *story) consumer() {
 		return
 	}
 	if len(s.Pods) == 0 {
-		s.hang("pod.none", Step{
+		s.hang(cause.PodNone, Step{
 			Name: stepPod, State: Waiting, What: "no pod uses the claim", Since: since(s.Claim.CreationTimestamp.Time),
 			Why: "StorageClass " + s.Class.Name + " has volumeBindingMode WaitForFirstConsumer: the driver creates the volume in the zone of the first pod", Do: []string{"create a pod that uses the claim"},
 		})
@@ -48,16 +50,16 @@ func (s *story) unscheduled(p corev1.Pod) {
 	switch {
 	case strings.Contains(step.Why, "max volume count"):
 		step.Do = append([]string{"add a node, or move pods with volumes from a full node; nodes of other flavors may take more volumes", run("kubectl", "get", "csinode", "-o", "custom-columns=NODE:.metadata.name,VOLUMES:.spec.drivers[*].allocatable.count")}, step.Do...)
-		s.hang("pod.attach-limit", step)
+		s.hang(cause.PodAttachLimit, step)
 	case strings.Contains(step.Why, "volume node affinity conflict"), strings.Contains(step.Why, "PersistentVolume's node affinity"), strings.Contains(step.Why, "available persistent volumes to bind"):
 		key, zones := s.zoneOfVolume()
 		if key != "" {
 			step.Why += " The volume needs a node with " + key + " " + strings.Join(zones, " or ")
 		}
 		step.Do = append([]string{"free or add a node in the zone of the volume; a volume cannot change its zone", run("kubectl", "get", "nodes", "--label-columns", strings.TrimSuffix("topology.kubernetes.io/zone,"+key, ","))}, step.Do...)
-		s.hang("pod.zone", step)
+		s.hang(cause.PodZone, step)
 	default:
-		s.hang("pod.unschedulable", step)
+		s.hang(cause.PodUnschedulable, step)
 	}
 }
 
@@ -88,7 +90,7 @@ func (s *story) create() {
 		return
 	}
 	if s.static() {
-		s.hang("bind.waiting", Step{
+		s.hang(cause.BindWaiting, Step{
 			Name: stepBind, State: Waiting, What: "PersistentVolume " + s.Claim.Spec.VolumeName + " of the claim does not exist", Since: since(s.Claim.CreationTimestamp.Time),
 			Why: "the claim names it in spec.volumeName", Do: []string{"create the PersistentVolume: " + page("import-a-volume.md#import-an-existing-volume"), run("kubectl", "get", "persistentvolumes")},
 		})
@@ -107,9 +109,9 @@ func (s *story) create() {
 	case text != "":
 		s.driverError(stepCreate, "the driver cannot create the volume", began, text, o)
 	case s.Cloud != nil && s.Cloud.Volume != nil && s.Cloud.Volume.Status == "error":
-		s.hang("create.error", Step{Name: stepCreate, What: s.volumeText(), Since: since(s.Cloud.Volume.Created.Time), Why: s.Cloud.Message, Do: s.showVolume()})
+		s.hang(cause.CreateError, Step{Name: stepCreate, What: s.volumeText(), Since: since(s.Cloud.Volume.Created.Time), Why: s.Cloud.Message, Do: s.showVolume()})
 	default:
-		s.hang("create.waiting", s.waiting(stepCreate, "the driver creates the volume", began, o))
+		s.hang(cause.CreateWaiting, s.waiting(stepCreate, "the driver creates the volume", began, o))
 	}
 }
 
@@ -136,10 +138,19 @@ func (s *story) waiting(name, what string, began time.Time, o *Operation) Step {
 	return step
 }
 
+// error is the last error of an operation, as an event has it. The page may have cut it before its cause.
+func (o *Operation) error() string {
+	text := "rpc error: code = " + o.LastCode + " desc = " + o.LastError
+	if cause.In(text) == "" {
+		return cause.End(text, o.LastCause)
+	}
+	return text
+}
+
 // errorText is the newest error of the driver. The driver itself knows a newer one than the event, which Kubernetes may have dropped.
 func (s *story) errorText(e *corev1.Event, o *Operation) string {
 	if o != nil && o.LastError != "" && !o.Running {
-		return "rpc error: code = " + o.LastCode + " desc = " + o.LastError
+		return o.error()
 	}
 	if e != nil {
 		return e.Message
@@ -167,7 +178,7 @@ func (s *story) driverDown(name string, began time.Time, fresh *corev1.Event, re
 		})
 		return false
 	}
-	s.hang("driver.unseen", Step{
+	s.hang(cause.DriverUnseen, Step{
 		Name: name, State: Unseen, What: "this cluster has no controller pod of the driver: it does not run, or it runs in another cluster", Since: since(began),
 		Do: []string{hostedAdvice, run("kubectl", "get", "deployments", "--all-namespaces", "--selector", controllerLabels)},
 	})
@@ -187,7 +198,7 @@ func (s *story) notRunning(name string, began time.Time, recorded string) {
 	if recorded != "" {
 		step.Why = sentence(step.Why, "the last recorded error is "+readable(recorded))
 	}
-	s.hang("driver.not-running", step)
+	s.hang(cause.DriverNotRunning, step)
 }
 
 // podTrouble is why the containers of the controllers do not run.
@@ -217,7 +228,7 @@ func (s *story) noLeader(name string, began time.Time) bool {
 		if !mine || l.Until.IsZero() || s.Now.Before(l.Until) {
 			continue
 		}
-		s.hang("driver.no-leader", Step{
+		s.hang(cause.DriverNoLeader, Step{
 			Name: name, State: Waiting, What: "lease " + l.Name + " expired " + age(s.Now.Sub(l.Until)) + " ago", Since: since(began),
 			Why: "its last holder was " + orNone(l.Holder) + "; no replica of the sidecar has taken it", Do: append([]string{"read the log of the sidecars"}, s.controllerLog()...),
 		})
@@ -232,7 +243,7 @@ func (s *story) bind() {
 	case s.bound() && s.Claim.Spec.VolumeName != "":
 		s.done(stepBind, "the claim is bound to PersistentVolume %s", s.Claim.Spec.VolumeName)
 	default:
-		s.hang("bind.waiting", Step{Name: stepBind, State: Waiting, What: "the claim is not bound to its PersistentVolume", Do: []string{s.inNamespace("describe", "pvc", claimNamed(s.Name))}})
+		s.hang(cause.BindWaiting, Step{Name: stepBind, State: Waiting, What: "the claim is not bound to its PersistentVolume", Do: []string{s.inNamespace("describe", "pvc", claimNamed(s.Name))}})
 	}
 }
 

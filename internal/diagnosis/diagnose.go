@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/internal/shell"
 )
 
@@ -92,15 +93,12 @@ func (s *story) later(name, format string, args ...any) {
 }
 
 // hang ends the story with its cause.
-func (s *story) hang(cause string, step Step) {
+func (s *story) hang(id cause.ID, step Step) {
 	if s.blocked {
 		return
 	}
-	if !slices.ContainsFunc(Causes, func(c Cause) bool { return c.ID == cause }) {
-		panic("cause " + cause + " is not in Causes")
-	}
 	s.blocked = true
-	s.report.Cause = cause
+	s.report.Cause = string(id)
 	if step.State == "" {
 		step.State = Failed
 	}
@@ -121,7 +119,7 @@ func (s *story) claim() {
 	c := s.Claim
 	switch {
 	case s.unreadable():
-		s.hang("claim.unreadable", Step{Name: stepClaim, State: Unseen, What: "the claim cannot be read", Why: "the user of the kubeconfig may not read it", Do: []string{"use a kubeconfig that may read claims in namespace " + s.Namespace}})
+		s.hang(cause.ClaimUnreadable, Step{Name: stepClaim, State: Unseen, What: "the claim cannot be read", Why: "the user of the kubeconfig may not read it", Do: []string{"use a kubeconfig that may read claims in namespace " + s.Namespace}})
 	case c == nil && s.Volume != nil && s.Name == "":
 		s.done(stepClaim, "no claim uses PersistentVolume %s, which is %s", s.Volume.Name, s.Volume.Status.Phase)
 	case c == nil && released(s.Volume):
@@ -129,12 +127,12 @@ func (s *story) claim() {
 	case c == nil && s.Volume != nil:
 		s.done(stepClaim, "there is no claim %s; PersistentVolume %s is %s", s.report.Claim, s.Volume.Name, s.Volume.Status.Phase)
 	case c == nil:
-		s.hang("claim.missing", Step{
+		s.hang(cause.ClaimMissing, Step{
 			Name: stepClaim, What: "there is no claim " + s.report.Claim + ", and no PersistentVolume was bound to one",
 			Do: []string{s.inNamespace("get", "pvc")},
 		})
 	case c.Status.Phase == corev1.ClaimLost:
-		s.hang("claim.lost", Step{
+		s.hang(cause.ClaimLost, Step{
 			Name: stepClaim, What: "the claim is Lost", Since: since(c.CreationTimestamp.Time), Why: "PersistentVolume " + c.Spec.VolumeName + " is gone",
 			Do: []string{"if the Cinder volume still exists, create its PersistentVolume again: " + page("import-a-volume.md#import-an-existing-volume"), run("openstack", "volume", "list", "--name", volumeName(*c))},
 		})
@@ -156,7 +154,7 @@ func (s *story) class() {
 	case name == "" && s.static():
 		s.done(stepClass, "the claim names no StorageClass; it is for PersistentVolume %s", s.Claim.Spec.VolumeName)
 	case name == "" && s.Claim != nil && s.Claim.Spec.StorageClassName != nil && !s.bound():
-		s.hang("class.missing", Step{
+		s.hang(cause.ClassMissing, Step{
 			Name: stepClass, State: Waiting, What: "the claim has storageClassName \"\": it asks for no class", Since: since(s.Claim.CreationTimestamp.Time), Why: "so no driver creates a volume for it; it waits for a PersistentVolume without a class",
 			Do: []string{"create a PersistentVolume without a class, or delete the claim and name a class", run("kubectl", "get", "persistentvolumes")},
 		})
@@ -165,12 +163,12 @@ func (s *story) class() {
 	case s.bound() || s.gapAbout("the StorageClass"):
 		s.done(stepClass, "StorageClass %s was not read; the claim needs it no more, or it cannot be read", orNone(name))
 	case name == "":
-		s.hang("class.missing", Step{
+		s.hang(cause.ClassMissing, Step{
 			Name: stepClass, State: Waiting, What: "the claim names no StorageClass", Since: since(s.Claim.CreationTimestamp.Time), Why: "there was no default StorageClass",
 			Do: []string{"make a class the default, or delete the claim and name a class in its spec.storageClassName", run("kubectl", "get", "storageclass")},
 		})
 	default:
-		s.hang("class.missing", Step{
+		s.hang(cause.ClassMissing, Step{
 			Name: stepClass, State: Waiting, What: "StorageClass " + name + " does not exist", Since: since(s.Claim.CreationTimestamp.Time),
 			Why: "the claim names it in spec.storageClassName, which cannot be changed",
 			Do:  []string{"create the class, or delete the claim and create it with a class that exists", run("kubectl", "get", "storageclass")},
@@ -203,7 +201,7 @@ func (s *story) source() {
 	switch {
 	case p.Missing:
 		step.What, step.Do = "VolumeSnapshot "+p.Name+" does not exist", []string{"create it, or delete the claim", s.inNamespace("get", "volumesnapshot")}
-		s.hang("source.not-ready", step)
+		s.hang(cause.SourceNotReady, step)
 	case !p.Ready:
 		switch {
 		case p.Error != "":
@@ -215,7 +213,7 @@ func (s *story) source() {
 				run("kubectl", "get", "deployments", "--all-namespaces", "--field-selector", "metadata.name=snapshot-controller"),
 			}, step.Do...)
 		}
-		s.hang("source.not-ready", step)
+		s.hang(cause.SourceNotReady, step)
 	default:
 		s.done(stepSource, "VolumeSnapshot %s is ready", p.Name)
 	}

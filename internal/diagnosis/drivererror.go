@@ -5,53 +5,46 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 )
 
-// errorCause gives a kind of error its cause and advice. Empty fields match any.
-type errorCause struct {
-	step, code, text, cause string
-	state                   State
-	do                      []string
+// olderCause gives the cause of an error whose text has no ID.
+type olderCause struct {
+	step, code, text string // empty fields match any
+	cause            cause.ID
 }
 
-// errorCauses are the errors of the driver (driver/rpc/codes.go has the codes, driver/openstack/error.go and the domain the texts). The
-// first that matches decides.
-var errorCauses = []errorCause{
-	{"", "Unauthenticated", "", "cloud.credentials", Failed, credentialAdvice},
-	{"", "", "refuses the credentials", "cloud.credentials", Failed, credentialAdvice},
-	{"", "", "Keystone refused a new token", "cloud.credentials", Failed, credentialAdvice},                       // Unavailable after a write: see codesByKind
-	{"", "PermissionDenied", "carries the mark of cluster", "volume.other-cluster", Failed, otherClusterAdvice},   // driver/ownership
-	{"", "PermissionDenied", "--protect-other-clusters", "volume.other-cluster", Failed, otherClusterAdvice},      // driver/ownership
-	{"", "PermissionDenied", "a token that Keystone has just issued", "cloud.token-refused", Failed, tokenAdvice}, // driver/openstack/error.go
-	{"", "PermissionDenied", "", "cloud.rights", Failed, []string{"give the user a role or the access rule that the error names: " + accessRulesPage, cloudDoctor}},
-	{"", "", "unknown authority", "cloud.unreachable", Failed, caAdvice},
-	{"", "", "CA file", "cloud.unreachable", Failed, caAdvice},
-	{"", "Unavailable", "", "cloud.unreachable", Waiting, []string{
-		"the driver retries; check DNS, proxy and firewall between the controller pods and the cloud, and ask its operator", cloudDoctor,
-	}},
-	{stepCreate, "", "uota", "create.quota", Failed, quotaAdvice},
-	{stepCreate, "", "maximum allowed", "create.quota", Failed, quotaAdvice},
-	{stepCreate, "", "olume type", "create.type", Failed, []string{
-		"correct the parameter type of the StorageClass: delete the class and create it again, and then the claim", run("openstack", "volume", "type", "list"), run("kubectl", "get", "storageclass", "--output", "yaml"),
-	}},
-	{stepCreate, "", "no volume zone", "create.no-backend", Failed, zoneAdvice},
-	{stepCreate, "", "vailability zone", "create.no-backend", Failed, zoneAdvice},
-	{stepCreate, "", "No valid backend", "create.no-backend", Failed, zoneAdvice},
-	// The scheduler says the same after a backend has failed; then the driver adds the reason of the backend.
-	{stepCreate, "", "weighted backend; the driver deleted", "create.no-backend", Failed, zoneAdvice},
-	{stepCreate, "", "weighted backend.; the driver deleted", "create.no-backend", Failed, zoneAdvice},
-	{stepCreate, "", "could not create volume", "create.error", Failed, []string{"give the request IDs to the operator of the cloud; the driver tries again"}},
-	{stepCreate, "Aborted", "", "create.waiting", Waiting, []string{"wait; the driver tries again"}},
-	{stepCreate, "DeadlineExceeded", "", "create.waiting", Waiting, []string{"wait; the driver tries again. If it stays, ask the operator of the cloud why Cinder is slow"}},
-	{stepCreate, "", "", "create.refused", Failed, []string{"correct what the error names"}},
-	{stepAttach, "ResourceExhausted", "", "attach.limit", Failed, []string{"add a node, or move pods with volumes from this node"}},
-	{stepAttach, "", "is attached to", "attach.elsewhere", Failed, nil},
-	{stepAttach, "", "is in status error", "volume.error", Failed, nil},
-	{stepAttach, "", "", "attach.error", Failed, nil},
-	{stepExpand, "", "", "expand.error", Failed, nil},
-	{stepModify, "", "", "modify.error", Failed, nil},
-	{stepDelete, "", "", "delete.error", Failed, nil},
-	{stepDetach, "", "", "detach.stuck", Failed, nil},
+// olderCauses are for the errors of drivers that name no cause: that of upstream, and ours before 0.1. The first that matches decides. Only code and
+// step of most rows matter; a text is one of upstream. This list ends with version 0.4: then the last rows of each step are enough.
+var olderCauses = []olderCause{
+	{stepMount, "", "", cause.MountError},
+	{"", "Unauthenticated", "", cause.CloudCredentials},
+	{"", "PermissionDenied", "", cause.CloudRights},
+	{"", "Unavailable", "", cause.CloudUnreachable},
+	{stepCreate, "", "uota", cause.QuotaExceeded},
+	{stepCreate, "Aborted", "", cause.CreateWaiting},
+	{stepCreate, "DeadlineExceeded", "", cause.CreateWaiting},
+	{stepCreate, "", "", cause.CreateRefused},
+	{stepAttach, "ResourceExhausted", "", cause.AttachLimit},
+	{stepAttach, "", "", cause.AttachError},
+	{stepExpand, "", "", cause.ExpandError},
+	{stepModify, "", "", cause.ModifyError},
+	{stepDelete, "", "", cause.DeleteError},
+}
+
+// causeOf is the cause of an error that the driver returned in a step.
+func causeOf(name, text string) cause.ID {
+	if id := cause.In(text); id != "" {
+		return id
+	}
+	code, message := splitError(text)
+	for _, c := range olderCauses {
+		if (c.step == "" || c.step == name) && (c.code == "" || c.code == code) && strings.Contains(message, c.text) {
+			return c.cause
+		}
+	}
+	return cause.DriverDefect
 }
 
 var (
@@ -100,27 +93,43 @@ func readable(text string) string {
 	return text
 }
 
-// driverError hangs the story with an error of the driver. The advice of the caller counts where the table has none. The operation may be
+// adviceOf is what to do about a cause, with commands. The table of causes has a sentence for the others.
+var adviceOf = map[cause.ID][]string{
+	cause.CloudCredentials:   credentialAdvice,
+	cause.CloudRights:        {"give the user a role or the access rule that the error names: " + accessRulesPage, cloudDoctor},
+	cause.CloudTokenRefused:  tokenAdvice,
+	cause.CloudCertificate:   caAdvice,
+	cause.CloudSettings:      {"correct the setting that the error names; no pod restarts: " + page("rotate-credentials.md"), cloudDoctor},
+	cause.CloudUnreachable:   {"the driver retries; check DNS, proxy and firewall between the controller pods and the cloud, and ask its operator", cloudDoctor},
+	cause.VolumeOtherCluster: otherClusterAdvice,
+	cause.QuotaVolumes:       quotaAdvice, cause.QuotaGigabytes: quotaAdvice, cause.QuotaSnapshots: quotaAdvice, cause.QuotaBackups: quotaAdvice, cause.QuotaExceeded: quotaAdvice,
+	cause.CreateZone: zoneAdvice, cause.CreateNoBackend: zoneAdvice,
+	cause.CreateType: {
+		"correct the parameter type of the StorageClass: delete the class and create it again, and then the claim", run("openstack", "volume", "type", "list"), run("kubectl", "get", "storageclass", "--output", "yaml"),
+	},
+	cause.AttachLimit: {"add a node, or move pods with volumes from this node"},
+	cause.CreateError: {"give the request IDs to the operator of the cloud; the driver tries again"},
+}
+
+// driverError hangs the story with an error of the driver. The advice of the caller counts where the cause has none with commands. The operation may be
 // nil; it knows the request IDs of the writes.
 func (s *story) driverError(name, what string, began time.Time, text string, o *Operation, advice ...string) {
-	code, message := splitError(text)
-	for _, c := range errorCauses {
-		if c.step != "" && c.step != name || c.code != "" && c.code != code || !strings.Contains(message, c.text) {
-			continue
-		}
-		step := Step{Name: name, State: c.state, What: what, Since: since(began), Why: readable(text), Do: slices.Clone(c.do)}
-		if o != nil {
-			step.Requests = o.Requests
-		}
-		if c.cause == "create.quota" {
-			step.Why = sentence(step.Why, s.fullQuotas())
-		}
-		if c.do == nil {
-			step.Do = advice
-		}
-		s.hang(c.cause, step)
-		return
+	id := causeOf(name, text)
+	row, _ := cause.Find(id)
+	step := Step{Name: name, State: Failed, What: what, Since: since(began), Why: readable(text), Do: slices.Clone(adviceOf[id])}
+	if row.Passes {
+		step.State = Waiting
 	}
+	if o != nil {
+		step.Requests = o.Requests
+	}
+	if strings.HasPrefix(string(id), "quota.") && s.Claim != nil {
+		step.Why = sentence(step.Why, s.fullQuotas())
+	}
+	if step.Do == nil {
+		step.Do = append([]string{row.Do}, advice...)
+	}
+	s.hang(id, step)
 }
 
 // requestsIn adds the OpenStack request IDs of a text to those that are known.

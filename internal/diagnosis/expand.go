@@ -1,9 +1,12 @@
 package diagnosis
 
 import (
+	"cmp"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 )
 
 // expand is the growth of the volume and its file system.
@@ -35,13 +38,13 @@ func (s *story) expand() {
 		if failed != nil {
 			began = firstOf(failed)
 		}
-		s.driverError(stepExpand, step.What, began, text, o, append([]string{"correct what the error names; the driver tries again"}, s.showVolume()...)...)
+		s.driverError(stepExpand, step.What, began, text, o, s.showVolume()...)
 		return
 	}
 	what := step.What
 	step = s.waiting(stepExpand, "the driver expands the volume", s.Now, o)
 	step.What = what
-	s.hang("expand.waiting", step)
+	s.hang(cause.ExpandWaiting, step)
 }
 
 // expandOnNode is the file system, which kubelet grows after Cinder has expanded the volume. kubelet writes its errors as events of the pod.
@@ -50,19 +53,19 @@ func (s *story) expandOnNode(step Step) {
 	if p == nil || p.Spec.NodeName == "" {
 		step.Why = "Cinder has expanded the volume; kubelet grows the file system while a pod uses it"
 		step.Do = []string{"start a pod that uses the claim", s.inNamespace("get", "pods")}
-		s.hang("expand.node", step)
+		s.hang(cause.ExpandNode, step)
 		return
 	}
 	node := p.Spec.NodeName
 	if failed := s.eventOf("Pod", "VolumeResizeFailed", "FileSystemResizeFailed"); failed != nil {
 		step.State, step.Why, step.Since = Failed, failed.Message, since(firstOf(failed))
 		step.Do = append([]string{"correct what the error names; kubelet on node " + node + " tries again"}, s.nodeLog(node)...)
-		s.hang("expand.node-error", step)
+		s.hang(cmp.Or(cause.In(failed.Message), cause.ExpandNodeError), step)
 		return
 	}
 	step.Why = "Cinder has expanded the volume; kubelet on node " + node + " grows the file system within a few minutes"
 	step.Do = append([]string{"wait; if this stays, read the log of the node plugin on that node"}, s.nodeLog(node)...)
-	s.hang("expand.node", step)
+	s.hang(cause.ExpandNode, step)
 }
 
 func (s *story) condition(kind corev1.PersistentVolumeClaimConditionType) bool {
@@ -113,5 +116,5 @@ func (s *story) modify() {
 		step.Why = "external-resizer has not begun: the class may not exist"
 		step.Do = append([]string{"create the class, or name another in spec.volumeAttributesClassName", run("kubectl", "get", "volumeattributesclass")}, step.Do...)
 	}
-	s.hang("modify.waiting", step)
+	s.hang(cause.ModifyWaiting, step)
 }

@@ -8,6 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 )
 
 // Facts are everything that Read found out about one claim. A nil pointer means that the object does not exist or was not read; Gaps
@@ -79,6 +81,7 @@ type Operation struct {
 	Running   bool       `json:"running"`
 	LastCode  string     `json:"lastCode"`
 	LastError string     `json:"lastError"`
+	LastCause cause.ID   `json:"lastCause"`
 }
 
 // CloudFacts are what Cinder and Nova say.

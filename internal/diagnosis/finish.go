@@ -7,6 +7,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 )
 
 // mount is what kubelet does on the node with the node plugin.
@@ -29,12 +31,9 @@ func (s *story) mount() {
 	case failed != nil && !s.namesVolume(*p, failed.Message):
 		s.later(stepMount, "pod %s does not run yet: kubelet waits for another of its volumes: %s", p.Name, failed.Message)
 	case failed != nil:
-		s.hang("mount.error", Step{
-			Name: stepMount, What: "kubelet on node " + node + " cannot mount the volume", Since: since(firstOf(failed)), Why: failed.Message,
-			Do: append([]string{"correct what the error names, or read the log of the node plugin on that node"}, s.nodeLog(node)...),
-		})
+		s.driverError(stepMount, "kubelet on node "+node+" cannot mount the volume", firstOf(failed), failed.Message, nil, append([]string{"if the error does not say it, read the log of the node plugin on that node"}, s.nodeLog(node)...)...)
 	default:
-		s.hang("mount.waiting", Step{
+		s.hang(cause.MountWaiting, Step{
 			Name: stepMount, State: Waiting, What: "pod " + p.Name + " does not run yet; the volume is attached", Since: since(p.CreationTimestamp.Time), Why: podWaits(*p),
 			Do: append([]string{s.describePod(*p)}, s.nodeLog(node)...),
 		})
@@ -52,15 +51,15 @@ func (s *story) finding(node, reason string) {
 			"find out why the disk failed", kernelLog,
 			"then delete every pod that uses the claim there: the driver checks the file system before it mounts it again. " + page("troubleshoot.md") + "#file-system-is-read-only",
 		}
-		s.hang("mount.read-only", step)
+		s.hang(cause.MountReadOnly, step)
 	case "FileSystemErrors":
 		step.What = "the file system of the volume has errors on node " + node
 		step.Do = []string{kernelLog, "stop every pod that uses the claim there: the driver checks the file system before it mounts it again"}
-		s.hang("mount.unhealthy", step)
+		s.hang(cause.MountUnhealthy, step)
 	default:
 		step.What = "the disk of the volume does not work on node " + node
 		step.Do = []string{"repair the storage behind Cinder; the driver goes on by itself: " + page("troubleshoot.md") + "#the-storage-does-not-answer", kernelLog}
-		s.hang("mount.unhealthy", step)
+		s.hang(cause.MountUnhealthy, step)
 	}
 }
 
@@ -157,7 +156,7 @@ func (s *story) stillUsed() {
 	for _, p := range s.Pods {
 		names, words = append(names, p.Name), append(words, podNamed(p.Name))
 	}
-	s.hang("delete.in-use", Step{
+	s.hang(cause.DeleteInUse, Step{
 		Name: stepDelete, State: Waiting, What: "pods use the claim: " + strings.Join(names, ", "), Since: since(s.Claim.DeletionTimestamp.Time),
 		Why: "Kubernetes deletes a claim when no pod uses it", Do: []string{s.inNamespace(words...)},
 	})
@@ -186,7 +185,7 @@ func (s *story) deleteVolume() {
 		began = v.Status.LastPhaseTransitionTime.Time
 	}
 	if s.Cloud != nil && s.Cloud.Volume != nil && s.Cloud.Volume.Status == "error_deleting" {
-		s.hang("delete.error", Step{Name: stepDelete, What: s.volumeText(), Since: since(began), Why: sentence(s.Cloud.Message, readable(s.errorText(failed, o))), Do: append([]string{
+		s.hang(cause.VolumeDeleteError, Step{Name: stepDelete, What: s.volumeText(), Since: since(began), Why: sentence(s.Cloud.Message, readable(s.errorText(failed, o))), Do: append([]string{
 			"only an administrator of the cloud can repair this: after the cause is gone, the status is reset and the driver deletes the volume",
 			run("openstack", "volume", "set", "--state", "available", s.volumeWord()),
 		}, s.showVolume()...)})
@@ -196,8 +195,8 @@ func (s *story) deleteVolume() {
 		return
 	}
 	if text := s.errorText(failed, o); text != "" {
-		s.driverError(stepDelete, "the driver cannot delete the volume; "+s.volumeText(), began, text, o, append([]string{"correct what the error names; the driver tries again"}, s.showVolume()...)...)
+		s.driverError(stepDelete, "the driver cannot delete the volume; "+s.volumeText(), began, text, o, s.showVolume()...)
 		return
 	}
-	s.hang("delete.waiting", s.waiting(stepDelete, "the driver deletes the volume", began, o))
+	s.hang(cause.DeleteWaiting, s.waiting(stepDelete, "the driver deletes the volume", began, o))
 }

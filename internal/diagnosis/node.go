@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/internal/shell"
 )
 
@@ -25,12 +26,12 @@ func (s *story) nodeTrouble(step, name string) bool {
 	case gone && !n.Ready && !n.Missing && !s.Cloud.Missing:
 		s.serverMissing(step, name, server)
 	case server != nil && server.Status == "ERROR":
-		s.hang("server.error", Step{
+		s.hang(cause.ServerError, Step{
 			Name: step, What: "server " + serverName(server) + " of node " + name + " is in status ERROR", Why: "Nova attaches and detaches nothing there",
 			Do: []string{"have the operator of the cloud repair or rebuild the server", run("openstack", "server", "show", serverWord(server.ID))},
 		})
 	case server != nil && server.Locked && !s.attachedAt(name):
-		s.hang("server.locked", Step{
+		s.hang(cause.ServerLocked, Step{
 			Name: step, What: "server " + serverName(server) + " of node " + name + " is locked", Why: "Nova refuses to attach and detach volumes of a locked server",
 			Do: []string{"ask who locked it; then unlock it, and the driver succeeds by itself", run("openstack", "server", "unlock", serverWord(server.ID))},
 		})
@@ -60,7 +61,7 @@ func serverName(server *CloudServer) string {
 }
 
 func (s *story) serverMissing(step, name string, server *CloudServer) {
-	s.hang("server.missing", Step{
+	s.hang(cause.ServerMissing, Step{
 		Name: step, What: "server " + server.ID + " of node " + name + " is gone from Nova", Since: s.nodeSince(name),
 		Why: "a server that does not exist runs no pod, so its volumes are free",
 		Do: []string{
@@ -72,7 +73,7 @@ func (s *story) serverMissing(step, name string, server *CloudServer) {
 
 // serverUnknown is a server that Nova does not have, though its node answers and Cinder shows the volume of the same project.
 func (s *story) serverUnknown(step, name string, server *CloudServer) {
-	s.hang("server.unknown", Step{
+	s.hang(cause.ServerUnknown, Step{
 		Name: step, What: "Nova has no server " + server.ID + ", and its node " + name + " is ready; " + s.volumeText(),
 		Why: "the machine runs, so it is not gone. Nova attaches and detaches nothing at a server that it does not have",
 		Do: []string{
@@ -102,13 +103,13 @@ func (s *story) nodeSince(name string) *time.Time {
 // notReady is a node that does not answer. Kubernetes does not detach its volumes: the node may still write to them.
 func (s *story) notReady(step, name string, n *Node) {
 	if n.Missing {
-		s.hang("node.not-ready", Step{
+		s.hang(cause.NodeNotReady, Step{
 			Name: step, What: "node " + name + " does not exist in Kubernetes", Why: "the volume has a VolumeAttachment or a pod there",
 			Do: []string{"Kubernetes deletes both after a few minutes; if they stay, read the log of kube-controller-manager"},
 		})
 		return
 	}
-	s.hang("node.not-ready", Step{
+	s.hang(cause.NodeNotReady, Step{
 		Name: step, State: Waiting, What: "node " + name + " is not ready, and the volume is attached or wanted there", Since: since(n.Since),
 		Why: "Kubernetes does not detach a volume from a node that does not answer, because the node may still write to it",
 		Do: []string{
@@ -135,7 +136,7 @@ func serverWord(id string) string { return shell.ID(id, "SERVER") }
 const outOfService = "node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"
 
 func (s *story) unregistered(name string) {
-	s.hang("node.unregistered", Step{
+	s.hang(cause.NodeUnregistered, Step{
 		Name: stepAttach, What: "driver " + s.Driver + " is not registered on node " + name, Why: "CSINode " + name + " does not list it: its node plugin does not run there, or has just started",
 		Do: append([]string{
 			"start the node plugin on that node; look at its tolerations, its image and its log",
@@ -150,14 +151,14 @@ func (s *story) volumeTrouble() bool {
 		return s.blocked
 	}
 	if s.Cloud.Missing {
-		s.hang("volume.missing", Step{
+		s.hang(cause.VolumeMissing, Step{
 			Name: stepAttach, What: "Cinder has no volume " + s.volumeID(), Why: "somebody deleted it, or the credentials are for another project (cloud " + s.Cloud.Name + ")",
 			Do: []string{"check the project of the credentials; if the volume is gone, restore its data from a backup into a new claim", run("openstack", "volume", "show", s.volumeWord())},
 		})
 		return true
 	}
 	if v := s.Cloud.Volume; v != nil && strings.HasPrefix(v.Status, "error") && v.Status != "error_extending" {
-		s.hang("volume.error", Step{Name: stepAttach, What: s.volumeText(), Since: since(v.Updated.Time), Why: s.Cloud.Message, Do: append([]string{
+		s.hang(cause.VolumeError, Step{Name: stepAttach, What: s.volumeText(), Since: since(v.Updated.Time), Why: s.Cloud.Message, Do: append([]string{
 			"Nova attaches no volume in this status; have the operator of the cloud find the cause and reset the status: " + stuckPage,
 		}, s.showVolume()...)})
 		return true

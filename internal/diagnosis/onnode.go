@@ -383,7 +383,7 @@ func (p *printer) waiting(r NodeReport) {
 		p.line("\nWaiting:")
 	}
 	for _, w := range r.Waiting {
-		p.text("  ", w.Claim+": "+w.Cause+" ("+meaning(w.Cause)+")")
+		p.text("  ", causeLine(w.Claim+": ", w.Cause))
 		for _, s := range w.Steps {
 			if s.State == Waiting || s.State == Failed {
 				p.step(s, w.Time)

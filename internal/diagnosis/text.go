@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/internal/printable"
 )
 
@@ -32,7 +33,7 @@ func Print(out io.Writer, r Report, columns int) error {
 	}
 	p.unseen(r.Unseen)
 	p.line("")
-	p.line("Cause: " + r.Cause + " (" + meaning(r.Cause) + ")")
+	p.line(causeLine("Cause: ", r.Cause))
 	return p.err
 }
 
@@ -50,13 +51,10 @@ func (p *printer) unseen(gaps []Gap) {
 	}
 }
 
-func meaning(cause string) string {
-	for _, c := range Causes {
-		if c.ID == cause {
-			return c.Means
-		}
-	}
-	return ""
+// causeLine names a cause and what it means.
+func causeLine(before, id string) string {
+	row, _ := cause.Find(cause.ID(id))
+	return before + id + " (" + row.Means + ")"
 }
 
 func (p *printer) step(s Step, now time.Time) {

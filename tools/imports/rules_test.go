@@ -56,7 +56,7 @@ var mayImport = rules{
 	"internal/printable":               {},
 	"internal/shell":                   {},
 	"internal/cluster":                 {"internal/cloud"},
-	"internal/diagnosis":               {"driver/contract", "internal/cluster", "internal/printable", "internal/shell", "internal/paging", "internal/cloud"},
+	"internal/diagnosis":               {"driver/cause", "driver/contract", "internal/cluster", "internal/printable", "internal/shell", "internal/paging", "internal/cloud"},
 	"internal/diagnosis/diagnosistest": {},
 	"internal/diagnosis/support":       {"internal/cluster", "internal/diagnosis", "internal/printable"},
 	"internal/diagnosis/command":       {"driver/contract", "internal/checkout", "internal/cluster", "internal/diagnosis", "internal/diagnosis/support", "internal/printable", "internal/shell", "internal/cloud"}, // kubectl-cinder links it

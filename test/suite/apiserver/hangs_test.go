@@ -70,7 +70,7 @@ var hangs = []struct {
 		l.class(immediate, nil)
 		l.createClaim(nil)
 	}},
-	{"quota-full", "create.quota", func(l *life) {
+	{"quota-full", "quota.gigabytes", func(l *life) {
 		l.sim.SetQuota("demo", "gigabytes", 0)
 		l.bound()
 	}},
@@ -208,7 +208,7 @@ var hangs = []struct {
 		l.patch(l.path("pods/app-0"), object{"metadata": object{"finalizers": []string{"example.org/kubelet-does-not-answer"}}})
 		l.delete(l.path("pods/app-0"))
 	}},
-	{"error-deleting", "delete.error", func(l *life) {
+	{"error-deleting", "volume.delete-error", func(l *life) {
 		l.bound()
 		l.sim.SetFault(openstacksim.Fault{Operation: openstacksim.DeleteVolume, Message: "the backend is out of order"})
 		l.patch(l.path("persistentvolumeclaims/data"), object{"metadata": object{"finalizers": []string{}}})
@@ -220,9 +220,9 @@ var hangs = []struct {
 			l.t.Fatal("the volume was deleted")
 		}
 	}},
-	{"mount-fails", "mount.error", func(l *life) {
+	{"mount-fails", "fs.needs-repair", func(l *life) {
 		l.running()
-		l.event("Pod", "app-0", "FailedMount", "kubelet", `MountVolume.MountDevice failed for volume "pvc-`+l.uid+`" : rpc error: code = Internal desc = mount: the file system has errors that fsck does not repair by itself`)
+		l.event("Pod", "app-0", "FailedMount", "kubelet", `MountVolume.MountDevice failed for volume "pvc-`+l.uid+`" : rpc error: code = FailedPrecondition desc = check the file system on disk /dev/vdb: a person must decide how to repair it [fs.needs-repair]`)
 	}},
 	{"nothing-hangs", "none", func(l *life) {
 		l.running()

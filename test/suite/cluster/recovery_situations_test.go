@@ -47,12 +47,12 @@ var workloadSituations = []situation{
 		c.create(t, []claim{{name: "no-pod", gib: 1}})
 		return nil
 	}},
-	{name: "quota", cause: "create.quota", begin: func(t *testing.T, c *cluster) func() error {
+	{name: "quota", cause: "quota.gigabytes", begin: func(t *testing.T, c *cluster) func() error {
 		c.create(t, []claim{{name: "quota", gib: full}}, pod{name: "quota", claim: "quota"})
 		return func() error { return c.deletedPod("quota") } // the scheduler counts it on the node that it has in mind
 	}},
 	{name: "crash", cause: "none", begin: crashingPod},
-	{name: "mount-fails", cause: "mount.error", says: []string{"--namespace cinder-csi-node logs"}, begin: wrongFileSystem},
+	{name: "mount-fails", cause: "fs.unknown-content", says: []string{"--namespace cinder-csi-node logs"}, begin: wrongFileSystem},
 	{name: "wrong-zone", cause: "pod.zone", begin: func(t *testing.T, c *cluster) func() error {
 		c.start(t, []claim{{name: "wrong-zone", gib: 1}}, pod{name: "wrong-zone", claim: "wrong-zone", zone: "az2"})
 		c.deletePod(t, "wrong-zone")

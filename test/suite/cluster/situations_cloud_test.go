@@ -29,7 +29,7 @@ var cloudSituations = []situation{
 		says: []string{"cloud.clock", "behind that of this machine"}, begin: keystoneBehind,
 	},
 	{name: "credentials", cause: "cloud.credentials", says: []string{"rotate-credentials.md", "troubleshoot.md#a-clock-is-wrong"}, begin: deletedCredential},
-	{name: "ca", cause: "cloud.unreachable", says: []string{"unknown authority", "rotate-credentials.md#the-ca-changed"}, begin: otherCA},
+	{name: "ca", cause: "cloud.certificate", says: []string{"unknown authority", "rotate-credentials.md#the-ca-changed"}, begin: otherCA},
 }
 
 // waits makes a claim and a pod that cannot get it yet.
