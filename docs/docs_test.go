@@ -224,7 +224,8 @@ func TestReferencesListWhatTheCodeHas(t *testing.T) {
 		"reference/keys.md":            {"keys": distributionKeys()},
 		"../generator/migrate/KEYS.md": {"import": importRows()},
 		"how-to/troubleshoot.md":       troubleshootParts(t),
-		"reference/kubectl-cinder.md":  {"commands": pluginCommands(), "flags": flagsOf(command.Commands()), "causes": causesTable()},
+		"reference/kubectl-cinder.md":  {"commands": pluginCommands(), "flags": flagsOf(command.Commands())},
+		"reference/causes.md":          causesParts(),
 		"reference/access-rules.md":    {"access-rules": rulesBlock(openstack.AccessRules())},
 	} {
 		page.Hold(t, path, parts, *update, "go test ./docs -update")

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cinder-csi/cinder-csi/internal/diagnosis"
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/internal/diagnosis/command"
 )
 
@@ -44,13 +44,23 @@ func pluginCommands() string {
 	return b.String()
 }
 
-func causesTable() string {
-	var b strings.Builder
-	b.WriteString("| cause | means |\n| --- | --- |\n")
-	for _, c := range diagnosis.Causes {
-		fmt.Fprintf(&b, "| `%s` | %s |\n", c.ID, c.Means)
+// causesParts are the tables of the page of causes.
+func causesParts() map[string]string {
+	table := func(driver bool) string {
+		var b strings.Builder
+		b.WriteString("| cause | means | do | who | passes |\n| --- | --- | --- | --- | --- |\n")
+		for _, c := range cause.All() {
+			passes := "no"
+			if c.Passes {
+				passes = "yes"
+			}
+			if c.Driver() == driver {
+				fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", c.ID, c.Means, c.Do, c.Who, passes)
+			}
+		}
+		return b.String()
 	}
-	return b.String()
+	return map[string]string{"driver-causes": table(true), "claim-causes": table(false)}
 }
 
 // Alerts and other pages link to these.

@@ -10,7 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/generator/bundle"
+	"github.com/cinder-csi/cinder-csi/generator/doctor"
 	"github.com/cinder-csi/cinder-csi/generator/field"
 	"github.com/cinder-csi/cinder-csi/generator/plan"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
@@ -20,13 +22,14 @@ import (
 func newExplainCommand(w *World) *cobra.Command {
 	var base string
 	c := &cobra.Command{
-		Use:   "explain OBJECT FIELD [DIR] | explain volumetype/NAME [DIR] | explain DECISION-ID [DIR]",
+		Use:   "explain OBJECT FIELD [DIR] | explain volumetype/NAME [DIR] | explain DECISION-ID [DIR] | explain CAUSE",
 		Short: "Say where one value of the bundle in DIR comes from",
 		Long: `Reads the bundle in DIR (default: the current directory) and prints one value of one object, and the decisions it comes from.
 OBJECT is KIND/NAME; the short names of kubectl work. FIELD is a path: parameters.type, data.CLUSTER_ID,
 spec.template.spec.containers[driver].image; spec, data, metadata and a pod's own spec may be left out.
 volumetype/NAME, with the name or ID of a volume type, prints the classes of the type, or why it has none. DECISION-ID, as plan prints it,
-prints one decision and the objects that it governs.`,
+prints one decision and the objects that it governs. CAUSE is the ID of a finding of doctor, or of a cause that the driver writes at the end
+of an error, such as attach.reserved: explain prints what it means, without a bundle.`,
 		Example: `  cinder-csi-generator explain storageclass/fast volumeBindingMode ./bundle
   cinder-csi-generator explain volumetype/ssd ./bundle
   cinder-csi-generator explain topology.enabled ./bundle`,
@@ -35,6 +38,9 @@ prints one decision and the objects that it governs.`,
 			q, err := parseQuestion(args)
 			if err != nil {
 				return err
+			}
+			if q.isDecision && explainCause(w.Stdout, q.object) {
+				return nil
 			}
 			dir, tree, edited, err := readBundle(q.dir)
 			if err != nil {
@@ -61,6 +67,21 @@ prints one decision and the objects that it governs.`,
 	}
 	baseFlag(c, &base)
 	return c
+}
+
+// explainCause prints what an ID means that is no decision of a bundle: a cause of the driver, or a check of doctor. It reports whether there is one.
+func explainCause(out io.Writer, id string) bool {
+	row, found := cause.Find(cause.ID(id))
+	if found {
+		fmt.Fprint(out, row.Text())
+	}
+	for _, c := range doctor.Checks {
+		if c.ID == id {
+			fmt.Fprintf(out, "check:   %s\nmeans:   %s\nfrom:    cinder-csi-generator doctor, which says what to do about a finding\n", c.ID, c.Means)
+			found = true
+		}
+	}
+	return found
 }
 
 func explainField(out io.Writer, p v1alpha1.Plan, objects []verify.Object, object, path string) error {

@@ -191,3 +191,15 @@ func TestExplainRefusesATransformerThatWouldRenameAClass(t *testing.T) {
 		t.Errorf("want exit 1 that names the field, got %d: %s%s", code, stdout, stderr)
 	}
 }
+
+// A person who reads an ID in an event or in a report has no bundle at hand.
+func TestACauseAndACheckOfDoctorAreExplainedWithoutABundle(t *testing.T) {
+	for id, want := range map[string]string{
+		"attach.reserved": "Cinder keeps a reservation of the volume", "cloud.token-refused": "refuses the tokens", "cluster.ports": "host port",
+	} {
+		b := newBed(t)
+		if stdout, stderr, code := b.run(t, "explain", id); code != OK || !strings.Contains(stdout, want) {
+			t.Errorf("%s: code %d, %s%s", id, code, stdout, stderr)
+		}
+	}
+}

@@ -59,7 +59,7 @@ var mayImport = rules{
 	"internal/diagnosis":               {"driver/cause", "driver/contract", "internal/cluster", "internal/printable", "internal/shell", "internal/paging", "internal/cloud"},
 	"internal/diagnosis/diagnosistest": {},
 	"internal/diagnosis/support":       {"internal/cluster", "internal/diagnosis", "internal/printable"},
-	"internal/diagnosis/command":       {"driver/contract", "internal/checkout", "internal/cluster", "internal/diagnosis", "internal/diagnosis/support", "internal/printable", "internal/shell", "internal/cloud"}, // kubectl-cinder links it
+	"internal/diagnosis/command":       {"driver/cause", "driver/contract", "internal/checkout", "internal/cluster", "internal/diagnosis", "internal/diagnosis/support", "internal/printable", "internal/shell", "internal/cloud"}, // kubectl-cinder links it
 
 	"generator/v1alpha1":            {"driver/contract", "internal/documents"},
 	"generator/inspect":             {"generator/v1alpha1", "internal/cloud", "internal/paging"},
@@ -73,7 +73,7 @@ var mayImport = rules{
 	"generator/verify":              {"generator/v1alpha1", "internal/documents", "driver/contract", "driver/config", "driver/guestaccess", "internal/cloudconf", "charts"}, // flags of each container
 	"generator/verify/sidecarflags": {"charts"},
 	"generator/report":              {"generator/v1alpha1", "internal/printable", "generator/doctor"},
-	"generator/cli":                 {"generator/...", "internal/checkout", "driver/contract", "internal/diagnosis/command", "internal/diagnosis/support", "internal/cluster", "internal/printable", "internal/cloud"},
+	"generator/cli":                 {"generator/...", "driver/cause", "internal/checkout", "driver/contract", "internal/diagnosis/command", "internal/diagnosis/support", "internal/cluster", "internal/printable", "internal/cloud"},
 
 	"manifests": {}, "charts": {}, "docs": {}, "examples": {}, "overlays": {}, // embedded files, and tests
 

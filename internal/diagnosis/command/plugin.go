@@ -54,7 +54,7 @@ func newRoot(w World) *cobra.Command {
 		RunE:        func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	timeout := root.PersistentFlags().Duration("timeout", defaultTimeout, "how long the cluster and the cloud may take in all")
-	root.AddCommand(New(w, timeout), newList(w, timeout), newNode(w, timeout), newOrphans(w, timeout), newLost(w, timeout), newRecover(w, timeout), newOperations(w, timeout), newVersion(w, timeout), newReport(w, timeout))
+	root.AddCommand(New(w, timeout), newList(w, timeout), newNode(w, timeout), newOrphans(w, timeout), newLost(w, timeout), newRecover(w, timeout), newOperations(w, timeout), newVersion(w, timeout), newReport(w, timeout), newExplain(w))
 	root.InitDefaultCompletionCmd() // cobra would add it only when it runs, and the manual must name it
 	return root
 }
