@@ -84,7 +84,7 @@ func TestTroubleshootingHasASectionForEachSymptom(t *testing.T) {
 func TestTroubleshootingNamesCausesThatThereAre(t *testing.T) {
 	known := map[string]bool{}
 	for _, c := range cause.All() {
-		known[c.ID] = true
+		known[string(c.ID)] = true
 	}
 	for _, c := range doctor.Checks {
 		known[c.ID] = true

@@ -49,10 +49,17 @@ func (s *story) whyDetached(node string) string {
 	if c.Volume.Status == "available" {
 		return "a volume in status available is attached to no server"
 	}
-	if n == nil || n.Driver == nil || s.gapAbout(cloudAttachments) {
+	if s.gapAbout(cloudAttachments) {
 		return ""
 	}
-	id := n.Driver.NodeID
+	id := n.server()
+	switch {
+	case id == "" && len(c.Attachments) == 0:
+		return "Cinder has no attachment of the volume to any server"
+	case id == "":
+		s.noteUnknownServer(node)
+		return ""
+	}
 	if !slices.ContainsFunc(c.Attachments, func(a CloudAttachment) bool { return a.Server == id }) {
 		return "Cinder has no attachment of the volume to server " + id + " of that node"
 	}
@@ -71,11 +78,12 @@ func (s *story) unknownServers() []string {
 	}
 	known := map[string]bool{}
 	for _, a := range s.Attachments {
-		n := s.Nodes[a.Spec.NodeName]
-		if n == nil || n.Driver == nil {
-			return nil // its server is not known, so that any may be it
+		server := s.Nodes[a.Spec.NodeName].server()
+		if server == "" && len(c.Attachments) > 0 { // any may be its server
+			s.noteUnknownServer(a.Spec.NodeName)
+			return nil
 		}
-		known[n.Driver.NodeID] = true
+		known[server] = true
 	}
 	var servers []string
 	for _, a := range c.Attachments {

@@ -52,13 +52,14 @@ type Snapshot struct {
 
 // Node is one node that the volume is or shall be attached to.
 type Node struct {
-	Missing bool
-	Ready   bool
-	Since   time.Time // of the last change of Ready
-	Driver  *storagev1.CSINodeDriver
-	Seen    bool         // CSINode could be read
-	Plugins []corev1.Pod // of the driver on the node
-	Finding string       // what the driver of the node found wrong with the volume: a reason of its metric, or empty
+	Missing  bool
+	Ready    bool
+	Since    time.Time // of the last change of Ready
+	Driver   *storagev1.CSINodeDriver
+	Seen     bool         // CSINode could be read
+	Provider string       // the server that the provider ID of the node names
+	Plugins  []corev1.Pod // of the driver on the node
+	Finding  string       // what the driver of the node found wrong with the volume: a reason of its metric, or empty
 }
 
 // Lease is a leader lease of a sidecar.

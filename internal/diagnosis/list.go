@@ -182,7 +182,8 @@ func (f ListFacts) judgeServers(find func(string, ...any), servers []string, att
 		server, registered := f.Servers[a.Spec.NodeName]
 		known[server] = true
 		complete = complete && registered
-		if registered && a.Status.Attached && a.DeletionTimestamp == nil && !slices.Contains(servers, server) {
+		// If Cinder attaches the volume nowhere, the server need not be known.
+		if (registered || len(servers) == 0) && a.Status.Attached && a.DeletionTimestamp == nil && !slices.Contains(servers, server) {
 			find("Kubernetes shows it attached to node %s, Cinder does not", a.Spec.NodeName)
 		}
 	}

@@ -21,6 +21,16 @@ import (
 // listOf lists a cluster with the objects of a recording. The lists are made of the recorded objects; the project has one page of Cinder.
 func listOf(t *testing.T, r *diagnosistest.Recording) diagnosis.ListFacts {
 	t.Helper()
+	f := listIn(t, r, func(diagnosistest.Replay) {})
+	if len(f.Gaps) > 0 || !f.CinderRead {
+		t.Fatalf("%+v", f.Gaps)
+	}
+	return f
+}
+
+// listIn is listOf for a cluster that has changed.
+func listIn(t *testing.T, r *diagnosistest.Recording, change func(world diagnosistest.Replay)) diagnosis.ListFacts {
+	t.Helper()
 	facts := factsOf(t, r)
 	world, cloud := diagnosistest.Replay(maps.Clone(r.Cluster)), maps.Clone(r.Cloud)
 	lists := map[string]any{
@@ -47,9 +57,10 @@ func listOf(t *testing.T, r *diagnosistest.Recording) diagnosis.ListFacts {
 	}
 	changed := *r
 	changed.Cloud = cloud
+	change(world)
 	f, err := diagnosis.ReadList(t.Context(), sources(t, &changed, world))
-	if err != nil || len(f.Gaps) > 0 || !f.CinderRead {
-		t.Fatalf("%v: %+v", err, f.Gaps)
+	if err != nil {
+		t.Fatal(err)
 	}
 	return f
 }

@@ -179,14 +179,18 @@ func (f *finder) detached(ctx context.Context, a storagev1.VolumeAttachment, id 
 		}
 		return false
 	}
-	if !found || !registered || !a.Status.Attached || a.DeletionTimestamp != nil || at(listed) {
+	nowhere := len(listed.Attachments) == 0 // then the server need not be known
+	if !found || !registered && !nowhere || !a.Status.Attached || a.DeletionTimestamp != nil || at(listed) {
 		return ""
 	}
 	var answer struct {
 		Volume ListedVolume `json:"volume"`
 	}
-	if there, _ := f.ask(ctx, "volume "+id+" in Cinder", "block-storage", "", "volumes/"+url.PathEscape(id), &answer); !there || at(answer.Volume) {
+	if there, _ := f.ask(ctx, "volume "+id+" in Cinder", "block-storage", "", "volumes/"+url.PathEscape(id), &answer); !there || at(answer.Volume) || !registered && len(answer.Volume.Attachments) > 0 {
 		return ""
+	}
+	if !registered {
+		return fmt.Sprintf("attached to node %s, and Cinder does not attach the volume to any server (status %s)", a.Spec.NodeName, answer.Volume.Status)
 	}
 	return fmt.Sprintf("attached to node %s, and Cinder does not attach the volume to its server %s (status %s)", a.Spec.NodeName, server, answer.Volume.Status)
 }

@@ -50,10 +50,10 @@ func (s *story) attachedAt(node string) bool {
 }
 
 func (s *story) serverOf(n *Node) *CloudServer {
-	if s.Cloud == nil || n.Driver == nil {
+	if s.Cloud == nil {
 		return nil
 	}
-	return s.Cloud.Servers[n.Driver.NodeID]
+	return s.Cloud.Servers[n.server()]
 }
 
 func serverName(server *CloudServer) string {
@@ -122,12 +122,7 @@ func (s *story) notReady(step, name string, n *Node) {
 	})
 }
 
-func (s *story) serverID(n *Node) string {
-	if n.Driver == nil {
-		return serverWord("")
-	}
-	return serverWord(n.Driver.NodeID)
-}
+func (s *story) serverID(n *Node) string { return serverWord(n.server()) }
 
 // serverWord is the ID of a server for a command. A node writes its CSINode itself, so that what stands there may be no ID.
 func serverWord(id string) string { return shell.ID(id, "SERVER") }

@@ -38,7 +38,7 @@ type NodeReport struct {
 type DriverOnNode struct {
 	Name       string     `json:"name"`
 	Registered bool       `json:"registered"`       // CSINode lists it
-	Server     string     `json:"server,omitempty"` // the ID that it registered
+	Server     string     `json:"server,omitempty"` // the ID that it registered, or that the provider ID of the node names
 	Status     string     `json:"status,omitempty"` // of the server in Nova; empty if it was not read
 	Limit      *int32     `json:"limit,omitempty"`  // of volumes at the node; absent if the driver reports none
 	Attached   int        `json:"attached"`         // VolumeAttachments
@@ -157,6 +157,9 @@ func (j *nodeJudge) driver(name string) {
 				}
 			}
 		}
+	}
+	if d.Server == "" {
+		d.Server = j.provider()
 	}
 	d.Taint = j.startupTaint(name)
 	if !d.Registered && d.Attached == 0 && len(d.Pods) == 0 && d.Taint == nil {

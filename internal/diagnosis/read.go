@@ -375,7 +375,7 @@ func (r *reader) readNode(ctx context.Context, name string) {
 	if !there && !missing {
 		return
 	}
-	node := &Node{Missing: missing, Ready: true}
+	node := &Node{Missing: missing, Ready: true, Provider: serverOf(object.Spec.ProviderID)}
 	for _, c := range object.Status.Conditions {
 		if c.Type == corev1.NodeReady {
 			node.Ready, node.Since = c.Status == corev1.ConditionTrue, c.LastTransitionTime.Time

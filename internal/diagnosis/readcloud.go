@@ -149,9 +149,7 @@ func (r *reader) serverIDs() []string {
 		add(a.Server)
 	}
 	for _, name := range sortedKeys(r.facts.Nodes) {
-		if d := r.facts.Nodes[name].Driver; d != nil {
-			add(d.NodeID)
-		}
+		add(r.facts.Nodes[name].server())
 	}
 	return ids
 }

@@ -29,7 +29,7 @@ type ListFacts struct {
 	Claims      map[string]corev1.PersistentVolumeClaim // by NAMESPACE/NAME; nil: they could not be read
 	Pods        []corev1.Pod
 	Attachments []storagev1.VolumeAttachment
-	Servers     map[string]string       // by node: the server that the driver registered
+	Servers     map[string]string       // by node, as the driver registered it, or as its provider ID names it
 	Cinder      map[string]ListedVolume // by the ID in lower case
 	CinderRead  bool                    // the whole list was read
 }
@@ -86,6 +86,7 @@ func ReadList(ctx context.Context, from Sources) (ListFacts, error) {
 			}
 		}
 	}
+	f.completeServers(ctx, r)
 	f.readCinder(ctx, r)
 	f.Gaps = r.facts.Gaps
 	return f, nil

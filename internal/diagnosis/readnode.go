@@ -24,7 +24,7 @@ type NodeFacts struct {
 	NoNode, NoCSINode bool
 	Undeclared        []string                // drivers that the node registered, and of which the cluster has no CSIDriver
 	Plugins           []corev1.Pod            // of the driver on the node
-	CloudServers      map[string]*CloudServer // by ID: those that the node registered
+	CloudServers      map[string]*CloudServer // by ID: those of the node
 	Unhealthy         map[string]string       // by volume in lower case: the reason, as the driver of the node reports it
 	Waiting           []Report                // of volumes that wait on the node, at most maxWaiting
 	NotDiagnosed      []string                // the others that wait: PersistentVolumes
@@ -111,15 +111,39 @@ func (f *NodeFacts) readPlugins(ctx context.Context, r *reader) {
 
 // readServers asks Nova for the servers that the node registered.
 func (f *NodeFacts) readServers(ctx context.Context, r *reader) {
-	if r.Cloud == nil || f.CSINode == nil {
+	ids := f.servers()
+	if g := unknownServer(f.Name); len(ids) == 0 && !slices.Contains(r.facts.Gaps, g) {
+		r.facts.Gaps = append(r.facts.Gaps, g)
+	}
+	if r.Cloud == nil {
 		return
 	}
 	r.facts.Cloud = &CloudFacts{Name: r.Cloud.Name(), Servers: f.CloudServers}
-	for _, d := range f.CSINode.Spec.Drivers {
-		if _, read := f.CloudServers[d.NodeID]; slices.Contains(f.Drivers, d.Name) && !read {
-			r.readServer(ctx, d.NodeID)
+	for _, id := range ids {
+		r.readServer(ctx, id)
+	}
+}
+
+// servers are those that the drivers registered on the node, or else the one that its provider ID names.
+func (f *NodeFacts) servers() (ids []string) {
+	if f.CSINode != nil {
+		for _, d := range f.CSINode.Spec.Drivers {
+			if slices.Contains(f.Drivers, d.Name) && !slices.Contains(ids, d.NodeID) {
+				ids = append(ids, d.NodeID)
+			}
 		}
 	}
+	if id := f.provider(); len(ids) == 0 && id != "" {
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+func (f *NodeFacts) provider() string {
+	if f.Node == nil {
+		return ""
+	}
+	return serverOf(f.Node.Spec.ProviderID)
 }
 
 // readWaiting diagnoses each volume that waits on the node. What was read about the node counts even if a volume cannot be read. A volume that

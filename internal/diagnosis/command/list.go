@@ -30,7 +30,8 @@ have, or shows in an error status, or smaller than the PersistentVolume. So is a
 detach that fails or takes more than two minutes.
 
 It changes nothing. Kubernetes and Cinder are read one after the other: a volume that changes meanwhile may have a finding that the next
-list does not have. Credentials of another project make every volume look lost. Exit code 0: no finding. 1: there are findings, or Cinder was not read.
+list does not have. Credentials of another project make every volume look lost. Exit code 0: no finding. 1: there are findings, or something could not be
+read: Cinder, a list of Kubernetes, or the server of a node.
 64: wrong usage.`,
 		Example: "  kubectl cinder list --os-cloud mycloud\n  kubectl cinder list -n shop --wrong",
 		Args:    cobra.NoArgs,
@@ -76,6 +77,8 @@ func (v *command) list(ctx context.Context, wrong bool) error {
 		return fmt.Errorf("%w: %s; for one see: kubectl cinder volume ID", ErrFindings, diagnosis.Counted(n, "volume"))
 	case !l.CinderRead:
 		return fmt.Errorf("%w: the volumes in Cinder were not compared", ErrUnread)
+	case len(l.Unseen) > 0:
+		return fmt.Errorf("%w: %s", ErrUnread, l.Unseen[0].What)
 	}
 	return nil
 }

@@ -51,3 +51,44 @@ func TestOrphansNeedTheCloud(t *testing.T) {
 		t.Errorf("exit %d: %s%s, asked %q", code, stdout, stderr, asked)
 	}
 }
+
+// Each of these lists is read when a node or a right is gone.
+func TestAListThatCouldNotSeeSomethingExitsOneAndNamesIt(t *testing.T) {
+	_, env, volume := simulated(t)
+	const attachments, nodes, csiNodes = "/apis/storage.k8s.io/v1/volumeattachments", "/api/v1/nodes", "/apis/storage.k8s.io/v1/csinodes"
+	server := "/api/v1/nodes/n1"
+	waiting := `{"items": [{"metadata": {"name": "va", "creationTimestamp": "2026-01-02T03:04:00Z"}, "spec": {"attacher": "cinder.csi.openstack.org", "nodeName": "n1", "source": {"persistentVolumeName": "pvc-u"}}}]}`
+	for name, test := range map[string]struct {
+		change map[string]string
+		unseen string
+	}{
+		"all is seen":               {map[string]string{csiNodes: `{"items": [{"metadata": {"name": "n1"}, "spec": {"drivers": [{"name": "cinder.csi.openstack.org", "nodeID": "s"}]}}]}`}, ""},
+		"a provider ID":             {map[string]string{nodes: `{"items": [{"metadata": {"name": "n1"}, "spec": {"providerID": "openstack:///` + volumeID + `"}}]}`}, ""},
+		"the CSINode is gone":       {map[string]string{csiNodes + "/n1": "", server: ""}, "the server of node n1"},
+		"the node is gone":          {map[string]string{csiNodes + "/n1": "", server: "", nodes: `{"items": []}`}, "the server of node n1"},
+		"no right for attachments":  {map[string]string{attachments: denied}, "the VolumeAttachments"},
+		"no right for the CSINodes": {map[string]string{csiNodes: denied, csiNodes + "/n1": denied}, "CSINode"},
+		"no right for the claims":   {map[string]string{"/api/v1/persistentvolumeclaims": denied}, "the claims"},
+		"no right for the pods":     {map[string]string{"/api/v1/pods": denied}, "the pods"},
+	} {
+		for _, args := range [][]string{{"list"}, {"list", "--wrong"}, {"lost"}, {"node", "n1"}} {
+			world := worker(volume, "True")
+			world[attachments] = waiting
+			for path, body := range test.change {
+				if world[path] = body; body == "" {
+					delete(world, path)
+				}
+			}
+			stdout, stderr, code, _ := pluginWith(t, env, map[string]map[string]string{"": world}, args...)
+			if test.unseen == "" {
+				if args[0] != "node" && code != 0 { // a node has more that may be wrong
+					t.Errorf("%s: %q exits %d: %s%s", name, args, code, stdout, stderr)
+				}
+				continue
+			}
+			if code != 1 || !strings.Contains(stdout, test.unseen) {
+				t.Errorf("%s: %q exits %d, and does not name %q: %s%s", name, args, code, test.unseen, stdout, stderr)
+			}
+		}
+	}
+}

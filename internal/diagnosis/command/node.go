@@ -83,6 +83,8 @@ func (v *command) node(ctx context.Context, name string) error {
 		return fmt.Errorf("%w: node %s", ErrUnread, name)
 	case !r.CinderRead:
 		return fmt.Errorf("%w: the volumes in Cinder were not compared", ErrUnread)
+	case len(r.Unseen) > 0:
+		return fmt.Errorf("%w: %s", ErrUnread, r.Unseen[0].What)
 	}
 	return nil
 }

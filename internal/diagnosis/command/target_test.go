@@ -42,6 +42,9 @@ var shop = map[string]string{
 
 const pvcU = `{"metadata": {"name": "pvc-u"}, "spec": {"csi": {"driver": "cinder.csi.openstack.org", "volumeHandle": "` + volumeID + `"}, "claimRef": {"namespace": "shop", "name": "data"}}, "status": {"phase": "Bound"}}`
 
+// denied is what a server has for a path that the user may not read.
+const denied = "denied"
+
 // plugin runs the plugin against API servers by the name of their kubeconfig. It returns what was asked of each.
 func plugin(t *testing.T, servers map[string]map[string]string, args ...string) (stdout, stderr string, code int, asked []string) {
 	t.Helper()
@@ -61,7 +64,12 @@ func pluginWith(t *testing.T, env func(string) string, servers map[string]map[st
 				lock.Lock()
 				asked = append(asked, s.Kubeconfig+" "+r.Method+" "+r.URL.Path)
 				lock.Unlock()
-				if body, found := servers[s.Kubeconfig][r.URL.Path]; found {
+				body, found := servers[s.Kubeconfig][r.URL.Path]
+				if body == denied {
+					http.Error(w, `{"message": "forbidden"}`, http.StatusForbidden)
+					return
+				}
+				if found {
 					fmt.Fprint(w, body)
 					return
 				}

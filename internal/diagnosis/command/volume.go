@@ -175,6 +175,7 @@ func (v *command) run(ctx context.Context, args []string) error {
 	}
 	var reports []diagnosis.Report
 	var causes []string
+	blind := false
 	for _, volume := range volumes {
 		facts, err := diagnosis.ReadTarget(ctx, from, volume)
 		if err != nil {
@@ -182,6 +183,7 @@ func (v *command) run(ctx context.Context, args []string) error {
 		}
 		r := diagnosis.Diagnose(facts)
 		reports = append(reports, r)
+		blind = blind || diagnosis.Blind(r.Unseen)
 		if r.Hangs() {
 			causes = append(causes, r.Cause)
 		}
@@ -191,6 +193,9 @@ func (v *command) run(ctx context.Context, args []string) error {
 	}
 	if len(causes) > 0 {
 		return fmt.Errorf("%w: %s", ErrHangs, strings.Join(causes, ", "))
+	}
+	if blind {
+		return fmt.Errorf("%w: the server of a node is not known", ErrUnread)
 	}
 	return nil
 }

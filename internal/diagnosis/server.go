@@ -1,0 +1,81 @@
+package diagnosis
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/cinder-csi/cinder-csi/driver/contract"
+	"github.com/cinder-csi/cinder-csi/internal/cluster"
+)
+
+// serverOf is the server of a provider ID, as the OpenStack cloud provider writes it: "openstack:///ID" or "openstack://REGION/ID". Empty for any
+// other text.
+func serverOf(providerID string) string {
+	path, ours := strings.CutPrefix(providerID, "openstack://")
+	id := strings.ToLower(path[strings.LastIndex(path, "/")+1:])
+	if !ours || !contract.IsUUID(id) {
+		return ""
+	}
+	return id
+}
+
+// theServerOf begins the name of a gap: a node whose server nobody knows. What Cinder attaches there cannot be compared.
+const theServerOf = "the server of node "
+
+func unknownServer(node string) Gap {
+	return Gap{
+		What: theServerOf + node, Why: "CSINode " + node + " does not list the driver, and no provider ID of the node names a server. Whether its volumes are attached there is not known",
+		Do: "see in Nova whether the server exists, and in Cinder where the volumes are attached",
+	}
+}
+
+// Blind reports whether a report could not compare Kubernetes with the cloud because the server of a node is not known.
+func Blind(gaps []Gap) bool {
+	return slices.ContainsFunc(gaps, func(g Gap) bool { return strings.HasPrefix(g.What, theServerOf) })
+}
+
+// server is the server of a node: as the driver registered it, or else as the provider ID names it. A CSINode goes with its Node.
+func (n *Node) server() string {
+	switch {
+	case n == nil:
+		return ""
+	case n.Driver != nil:
+		return n.Driver.NodeID
+	}
+	return n.Provider
+}
+
+// noteUnknownServer adds a gap for a node whose server is needed and not known.
+func (s *story) noteUnknownServer(node string) {
+	if g := unknownServer(node); !s.gapAbout(g.What) {
+		s.Gaps, s.report.Unseen = append(slices.Clone(s.Gaps), g), append(slices.Clone(s.report.Unseen), g)
+	}
+}
+
+// completeServers takes the servers of nodes without a CSINode of the driver from their provider IDs. A node with a VolumeAttachment whose server is
+// not known then is a gap.
+func (f *ListFacts) completeServers(ctx context.Context, r *reader) {
+	var without []string
+	for _, a := range f.Attachments {
+		if _, known := f.Servers[a.Spec.NodeName]; !known && slices.Contains(f.Drivers, a.Spec.Attacher) && !slices.Contains(without, a.Spec.NodeName) {
+			without = append(without, a.Spec.NodeName)
+		}
+	}
+	if len(without) == 0 {
+		return
+	}
+	for _, n := range selected[corev1.Node](ctx, r, "the nodes", "/api/v1/nodes", cluster.Selector{}) {
+		if id := serverOf(n.Spec.ProviderID); id != "" && slices.Contains(without, n.Name) {
+			f.Servers[n.Name] = id
+		}
+	}
+	slices.Sort(without)
+	for _, name := range without {
+		if f.Servers[name] == "" {
+			r.facts.Gaps = append(r.facts.Gaps, unknownServer(name))
+		}
+	}
+}
