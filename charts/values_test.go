@@ -120,6 +120,7 @@ var generalRows = []row{
 	{leaf: "driver.name", value: "a.example", with: aClass, objects: []string{
 		csiDriver, "CSIDriver/a.example", controllerSettings, nodeSettings, deployment, daemonSet, snapshotClass, "VolumeSnapshotClass/a.example", "StorageClass/fast",
 		clusterRoles, bindings, renamedRoles, renamedBindings,
+		"Role/cinder-csi-attacher-lease", "Role/cinder-csi-provisioner-lease", "Role/cinder-csi-resizer-lease", "Role/cinder-csi-snapshotter-lease",
 	}},
 	{leaf: "driver.pvcAnnotations", value: "true", objects: []string{controllerSettings, deployment}},
 	{leaf: "driver.adopted", value: "true", objects: []string{csiDriver}},

@@ -292,6 +292,32 @@ func testNames(t *testing.T) map[string]bool {
 	return there
 }
 
+// TestEveryAttackHasATest: the page on security promises nothing without a test.
+func TestEveryAttackHasATest(t *testing.T) {
+	text, err := os.ReadFile("explanation/security.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	attackers, rows, attacks := 0, 0, false
+	for line := range strings.Lines(string(text)) {
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
+		switch {
+		case !strings.HasPrefix(line, "|"):
+			attacks = false
+		case len(cells) == 3 && strings.TrimSpace(cells[2]) == "test":
+			attacks = true
+			attackers++
+		case attacks && !strings.Contains(line, "| --- |"):
+			if rows++; len(cells) != 3 || !regexp.MustCompile("`(?:Test|Fuzz)[A-Z]").MatchString(cells[2]) {
+				t.Errorf("no test: %s", line)
+			}
+		}
+	}
+	if attackers < 8 || rows < 50 {
+		t.Errorf("the page has %d attackers and %d attacks", attackers, rows)
+	}
+}
+
 // TestEveryTestThatAPageNamesIsThere: the pages say which test shows what; a test that is renamed or gone must not leave them wrong.
 func TestEveryTestThatAPageNamesIsThere(t *testing.T) {
 	there := testNames(t)
