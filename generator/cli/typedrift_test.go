@@ -99,7 +99,7 @@ func TestEachFieldWithAVolumeTypeFollowsTheType(t *testing.T) {
 	}
 }
 
-// lost is whether no configuration can keep what was: the type with this ID is gone for good, and nothing else means the same.
+// lost is whether no configuration can keep what was: the type with this ID is gone, and nothing else means the same.
 func lost(event, field, named string) bool {
 	return event == "recreated" && (field == "spec.attributesClasses.*.type" || field == "spec.storageClasses.extra[].type" && named == standardID)
 }
