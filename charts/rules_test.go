@@ -9,8 +9,8 @@ import (
 
 const classFields = "reclaimPolicy: Delete, volumeBindingMode: Immediate, allowVolumeExpansion: true"
 
-// People install the chart without the generator too. What the generator refuses in a configuration, the chart refuses in its values: else the API server refuses
-// it in the middle of an upgrade, a runtime cannot pull, or the driver refuses each claim.
+// People install the chart without the generator too. What the generator refuses in a configuration, the chart refuses in its values. Else the API server
+// refuses it in the middle of an upgrade, a runtime cannot pull, or the driver refuses each claim.
 func TestTheChartHasTheRulesOfTheGenerator(t *testing.T) {
 	class := func(more string) string { return "storageClasses: [{name: a, " + classFields + ", " + more + "}]" }
 	for name, c := range map[string]struct{ values, want string }{

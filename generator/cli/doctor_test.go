@@ -112,7 +112,7 @@ func TestDoctorOfAHostedControlPlaneLeavesOutTheTwoClusters(t *testing.T) {
 	}
 }
 
-// The generator says of a login what the driver would say.
+// The generator reports about a login what the driver would report.
 func TestALoginThatTheDriverRefusesIsNamedAsTheDriverDoes(t *testing.T) {
 	b := newBed(t)
 	b.wrap = func(way http.RoundTripper) http.RoundTripper {

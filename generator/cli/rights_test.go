@@ -24,7 +24,7 @@ type roundTrip func(*http.Request) (*http.Response, error)
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // answering answers the requests of one call with a status and a body, and lets all others through. Lists of types are without extra specs, as those of some
-// releases are, so that the specs of each type are a request of their own.
+// releases are. So the specs of each type are a request of their own.
 func answering(call cloud.Call, status int, body string) func(http.RoundTripper) http.RoundTripper {
 	root := map[string]string{"compute": "/compute/v2.1", "block-storage": "/volume/v3"}[call.Service]
 	path := regexp.MustCompile(`\\{[a-z]+\\}`).ReplaceAllString(regexp.QuoteMeta(call.Path), "[^/]+")

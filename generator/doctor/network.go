@@ -143,7 +143,7 @@ func networkOf(text string) string {
 	return netip.PrefixFrom(address, address.BitLen()).String()
 }
 
-// allows is whether a policy of the bundle opens a port of an address that is not that of a pod; without an address, of every one.
+// allows is whether a policy of the bundle opens a port of an address that is not that of a pod. An empty address stands for every one.
 func (c *clusterCheck) allows(address string, protocol corev1.Protocol, port int) bool {
 	to := addressOf(address)
 	for _, policy := range c.Bundle.Policies {

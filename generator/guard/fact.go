@@ -124,7 +124,7 @@ func (c *comparison) retyped(id string) {
 	}
 }
 
-// consequence is what follows for a class whose volume type is another one now, with all that the configuration says of that name. The class may be refused.
+// consequence is what follows for a class whose volume type is another one now, with all that the configuration has for that name. The class may be refused.
 func (c *comparison) consequence(change *v1alpha1.Change, is typed) string {
 	if is.kind != "StorageClass" {
 		change.Accept = ClassImmutable

@@ -111,7 +111,7 @@ func (c *comparison) typeOf(value any) (v1alpha1.VolumeType, bool) {
 	return c.offer(func(t v1alpha1.VolumeType) bool { return k.volumeType.ID != "" && t.ID == k.volumeType.ID })
 }
 
-// pinDefault keeps the default class that the configuration names by a volume type: by the ID of the type, or by the name if another type has that now.
+// pinDefault keeps the default class that the configuration names by a volume type. It names the type by ID, or the one that has its name now.
 func (c *comparison) pinDefault(change *v1alpha1.Change, was string) {
 	k := c.was.class(plan.ClassID + was)
 	t, found := c.typeOf(k.StorageClass)

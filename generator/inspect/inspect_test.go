@@ -330,13 +330,13 @@ func TestWhatAccessRulesLeaveOutIsDenied(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := map[string]v1alpha1.State{
-		"services":          inv.Services.State,
+		"services":         inv.Services.State,
 		"versions of Nova": inv.VersionsOf("compute").State, "versions of Cinder": inv.VersionsOf("block-storage").State,
 		"compute zones": inv.Zones.Compute.State, "volume zones": inv.Zones.Volume.State, "types": inv.VolumeTypes.State,
 		"default": inv.DefaultVolumeType.State, "limits": inv.Limits.State, "quota": inv.Quota.State, "group types": inv.GroupTypes.State,
 	}
 	want := map[string]v1alpha1.State{
-		"services":          v1alpha1.Known,
+		"services":         v1alpha1.Known,
 		"versions of Nova": v1alpha1.Known, "versions of Cinder": v1alpha1.Denied,
 		"compute zones": v1alpha1.Known, "volume zones": v1alpha1.Denied, "types": v1alpha1.Known,
 		"default": v1alpha1.Known, "limits": v1alpha1.Denied, "quota": v1alpha1.Denied, "group types": v1alpha1.Denied,

@@ -71,7 +71,7 @@ func (d *decider) storageClasses(r Result) ([]Decision[StorageClass], Decision[s
 	return classes, chosen
 }
 
-// withOwnNames are the classes, sorted by name, without a second one of a name. If the last plan has one of the two, the cloud brought the other: a new volume
+// withOwnNames are the classes, sorted by name, without a second one of a name. If the last plan has one of the two, the cloud brought the other. A new volume
 // type never takes the name of a class that claims use.
 func (d *decider) withOwnNames(classes []Decision[StorageClass]) []Decision[StorageClass] {
 	var own []Decision[StorageClass]

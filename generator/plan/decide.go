@@ -41,7 +41,7 @@ func Decide(inventory v1alpha1.Inventory, distribution v1alpha1.Distribution, ta
 }
 
 // Again is Decide for a bundle that is there, with the last plan of it. What the configuration named then, and the cloud has changed since, is no mistake of
-// the configuration: the plan does without it, with a warning, and the guard reports the change. Inventory should be what Remember gives.
+// the configuration. The plan does without it, with a warning, and the guard reports the change. Inventory should be what Remember gives.
 func Again(last *v1alpha1.Plan, inventory v1alpha1.Inventory, distribution v1alpha1.Distribution, target v1alpha1.Target, format v1alpha1.Format, version string) (Result, error) {
 	d := &decider{inv: inventory, dist: distribution, given: distribution.Spec, spec: distribution.WithDefaults(), target: target}
 	if last != nil && sameCloud(*last, inventory) {
@@ -160,7 +160,7 @@ func (d *decider) notice(format string, args ...any) {
 }
 
 // known is whether a fact may be used. One that failed stops the run. Without one that is unsupported the caller decides. One that is denied is here
-// only if no last plan has it, see Remember: the caller takes the safe value with a warning, except where listed says otherwise.
+// only if no last plan has it, see Remember. Then the caller takes the safe value with a warning, except where listed says otherwise.
 func known[T any](d *decider, name string, fact v1alpha1.Fact[T]) bool {
 	switch fact.State {
 	case v1alpha1.Known:

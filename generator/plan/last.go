@@ -40,8 +40,8 @@ type memory struct {
 	lines []string
 }
 
-// recall is the value of a fact in the last plan; false: this credential may read it, or the plan that was made last knew nothing either.
-func (m *memory) recall(name string, state v1alpha1.State) (string, bool) {
+// kept is the value of a fact in the last plan. False: this credential may read it, or the last plan did not know it either.
+func (m *memory) kept(name string, state v1alpha1.State) (string, bool) {
 	value, there := m.facts[name]
 	return value, there && state == v1alpha1.Denied && value != string(v1alpha1.Denied)
 }
@@ -52,7 +52,7 @@ func (m *memory) say(name, value, reason string) {
 
 func (m *memory) defaultType() {
 	fact := &m.inv.DefaultVolumeType
-	value, kept := m.recall(defaultFact, fact.State)
+	value, kept := m.kept(defaultFact, fact.State)
 	if !kept {
 		return
 	}
@@ -71,7 +71,7 @@ func (m *memory) defaultType() {
 // versions fills in a version of Cinder that gives the decision of the last plan.
 func (m *memory) versions() {
 	versions := m.inv.VersionsOf(blockStorage)
-	value, kept := m.recall(snapshotFact, versions.State)
+	value, kept := m.kept(snapshotFact, versions.State)
 	if !kept || value == string(v1alpha1.Unsupported) {
 		return
 	}
@@ -89,7 +89,7 @@ func (m *memory) versions() {
 }
 
 func (m *memory) backup() {
-	if value, kept := m.recall(backupFact, m.inv.Backup.State); kept {
+	if value, kept := m.kept(backupFact, m.inv.Backup.State); kept {
 		m.say(backupFact, value, m.inv.Backup.Reason)
 		m.inv.Backup.State = v1alpha1.State(value)
 	}

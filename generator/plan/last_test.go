@@ -29,7 +29,11 @@ func TestAnEventOfTheCloudIsNoMistakeOfTheConfiguration(t *testing.T) {
 		"the default type is renamed":           {"spec: {storageClasses: {default: fast}}", typed("1", "fast"), typed("1", "quick"), `no volume type of id or name "fast" any more`, "quick"},
 		"the default type, by ID, is recreated": {"spec: {storageClasses: {default: '1'}}", typed("1", "fast"), typed("2", "fast"), `no volume type of id or name "1" any more`, "fast"},
 		"the default type is removed":           {"spec: {storageClasses: {default: fast}}", typed("1", "fast", "2", "slow"), typed("2", "slow"), `no volume type of id or name "fast" any more`, "slow"},
-		"the default type leaves every node":    {zoned, cloudOf("fast", "slow"), func() v1alpha1.Inventory { inv := cloudOf("fast", "slow"); inv.VolumeTypes.Value[0].Zones = []string{"nowhere"}; return inv }(), "no class is the default", "slow"},
+		"the default type leaves every node": {zoned, cloudOf("fast", "slow"), func() v1alpha1.Inventory {
+			inv := cloudOf("fast", "slow")
+			inv.VolumeTypes.Value[0].Zones = []string{"nowhere"}
+			return inv
+		}(), "no class is the default", "slow"},
 		"a new type has the name of an extra class": {
 			"spec: {storageClasses: {default: none, extra: [{name: gold, type: fast}]}}", typed("1", "fast"), typed("1", "fast", "2", "gold"), `another class has the name "gold"`, "fast gold",
 		},

@@ -63,8 +63,8 @@ patches:
 	}
 }
 
-// What people write above a bundle, by the kinds of Kustomize: each builds and keeps the names that are data elsewhere, or it fails, or it is one
-// of those that the README of the bundle names.
+// What people write above a bundle, by the kinds of Kustomize. Each builds and keeps the names that are data elsewhere, or it fails. The README of
+// the bundle names those that change such names.
 func TestWhatAKustomizationAboveABundleMayDo(t *testing.T) {
 	const settings = "cinder-csi-node-settings"
 	for _, target := range []v1alpha1.Target{v1alpha1.Vanilla, v1alpha1.Standalone} {

@@ -213,7 +213,7 @@ func (j *nodeJudge) judgeDriver(d DriverOnNode) {
 				text = fmt.Sprintf(" (there is %s: a namePrefix or nameSuffix above the bundle changed the name)", name)
 			}
 		}
-		j.find("the cluster has no CSIDriver %s%s, so Kubernetes does not apply fsGroup and SELinux labels as the bundle says: apply the bundle with its own names", d.Name, text)
+		j.find("the cluster has no CSIDriver %s%s, so Kubernetes applies no fsGroup and SELinux settings of it: apply the bundle with its own names", d.Name, text)
 	}
 	switch {
 	case j.CSINode == nil && !j.NoCSINode: // unread
