@@ -112,7 +112,7 @@ func (c *clusterCheck) checkQuotas(ctx context.Context, p *place) {
 	}
 }
 
-// lacks reports whether a container of the workload does not say how much of a resource it takes, in the words of a quota: limits.cpu, requests.memory.
+// lacks reports whether a container of the workload has no request or limit that a quota counts. The quota names it limits.cpu or requests.memory.
 func lacks(w cluster.Workload, counted corev1.ResourceName) bool {
 	kind, name, _ := strings.Cut(string(counted), ".")
 	if kind != "limits" && kind != "requests" || name != "cpu" && name != "memory" {

@@ -312,8 +312,8 @@ func TestThePageOfTheParityIsMadeFromTheTable(t *testing.T) {
 
 func (p operatorParts) tables() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, `%d parts of a stand-alone cluster and %d of a hosted one (HyperShift), read at `+"`%s`"+`:
-the generated assets of the operator, and the hooks that change the workloads at run time.
+	fmt.Fprintf(&b, `The operator has %d parts on a stand-alone cluster and %d on a hosted one (HyperShift). They were read at `+"`%s`"+`:
+the generated assets, and the hooks that change the workloads at run time.
 
 ## Deviations
 

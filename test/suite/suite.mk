@@ -194,13 +194,13 @@ test-apiserver-bundles: build tools crds #: apply, re-apply and remove each bund
 
 test-apiserver-admission: tools crds #: pods of bundles, as generated and changed, under a stand-in for the admission of OpenShift (minutes)
 	$(CLUSTER_PROGRAMS)
-	$(GATE) -count 1 -tags $(TAGS),openshift -timeout 20m ./test/suite/openshift
+	$(GATE) -count 1 -tags $(TAGS),openshift -timeout 20m -parallel 8 ./test/suite/openshift
 
 # The cluster of somebody: without WRITE=1 the suite only reads. The record is printed, and stays in RECORD.
 test-openshift: ## those pods, as dry runs, on your OpenShift, OKD or MicroShift (KUBECONFIG=FILE, WRITE=1, EVERY=1)
 	@[ -n "$(KUBECONFIG)" ] || { echo "make test-openshift needs KUBECONFIG=FILE of a cluster" >&2; exit 2; }
 	@mkdir -p bin
-	status=0; $(GATE) -count 1 -tags $(TAGS),openshift -timeout 30m -run '^TestOpenShift' ./test/suite/openshift -kubeconfig "$(abspath $(KUBECONFIG))" \
+	status=0; $(GATE) -count 1 -tags $(TAGS),openshift -timeout 30m -parallel 8 -run '^TestOpenShift' ./test/suite/openshift -kubeconfig "$(abspath $(KUBECONFIG))" \
 	  -record "$(abspath $(or $(RECORD),bin/openshift.txt))" $(if $(WRITE),-write) $(if $(EVERY),-every) || status=$$?; cat "$(abspath $(or $(RECORD),bin/openshift.txt))"; exit $$status
 
 test-gitops: build tools crds ## Argo CD's and Flux's controllers apply examples/gitops (half an hour to build the first time)
