@@ -244,8 +244,8 @@ func without(v any, path []string) any {
 // identity are the keys that name an object and hold no setting; of a Pod and of a list they stand deeper.
 var identityKeys = []string{"apiVersion", "kind", "name", "namespace", "labels"}
 
-// covers reports whether a leaf needs no line of its own: a line says that a key above it is left out, it names an object, or every installation
-// of upstream's has it.
+// covers reports whether a leaf needs no line of its own. Then a line says that a key above it is left out, or it names an object. Or every
+// installation of upstream's has it.
 func (o outcome) covers(path []string) bool {
 	for i, key := range path {
 		if key == "metadata" && i+1 < len(path) && slices.Contains(identityKeys, path[i+1]) {

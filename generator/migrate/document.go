@@ -108,7 +108,7 @@ var helmHead = regexp.MustCompile(`(?m)\A(?:[ \t]*(?:#.*)?\r?\n)*(?:USER-SUPPLIE
 // helmRelease is in what helm get all and helm status print.
 var helmRelease = regexp.MustCompile(`(?m)^(?:HOOKS|MANIFEST|LAST DEPLOYED):`)
 
-// ofParent are the values of upstream's chart in those of a parent chart: one mapping of which every key is one of the chart, or that has its name.
+// ofParent are the values of upstream's chart in those of a parent chart. They stand below its name, or are one mapping with keys of the chart alone.
 func ofParent(d document) ([]document, error) {
 	if d.yaml["kind"] != nil || isValues(d) {
 		return nil, nil
@@ -128,7 +128,7 @@ func ofParent(d document) ([]document, error) {
 	}
 	switch {
 	case len(found) > 1:
-		return nil, fmt.Errorf("%w: %s: values of the chart %s stand below %s, and a bundle is for one installation; give import one of them as a file of its own", ErrFile, d.file, upstreamChart, strings.Join(names, " and "))
+		return nil, fmt.Errorf("%w: %s: values of the chart %s stand below %s, and a bundle is for one installation. Give import one of them as a file", ErrFile, d.file, upstreamChart, strings.Join(names, " and "))
 	case len(found) == 1:
 		found[0].beside = beside
 	}
