@@ -197,12 +197,9 @@ func (c *carrier) add(m map[string]any, only bool) {
 			}
 		}
 	}
-	d := document{file: c.document.label() + " values", source: c.document.source, yaml: values, carried: true, partly: only}
+	d := document{file: c.document.label() + " values", source: c.document.source, yaml: values, carried: true, partly: only || len(elsewhere) > 0}
 	if len(elsewhere) > 0 {
 		d.elsewhere = "it names values that stand elsewhere (" + strings.Join(elsewhere, ", ") + "); give these files to import too, or the text of helm get values"
-	}
-	if len(values) == 0 && len(elsewhere) > 0 {
-		d.partly = true
 	}
 	d.beside, c.replaced = c.replaced, nil
 	c.found = append(c.found, d)

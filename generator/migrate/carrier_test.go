@@ -64,7 +64,7 @@ spec: {valuesContent: "csi: {provisioner: {topology: \"false\"}}"}`},
 	"a key that import does not read":       {refused: "does not read the key", text: "helm: {chart: openstack-cinder-csi, set: [{name: \"csi.plugin.extraArgs[0]\", value: x}]}"},
 	"a text that is no mapping":             {refused: "no YAML mapping", text: "kind: HelmRelease\nspec: {chart: {spec: {chart: openstack-cinder-csi}}, values: \"[a\"}"},
 	"an object of a controller of its own":  {refused: "it is about the driver", text: "apiVersion: example.com/v1\nkind: Storage\nspec: {driver: cinder.csi.openstack.org}\n"},
-	"a parent chart with two such mappings": {refused: "no setting of a Cinder driver", text: "a: {clusterID: x, csi: {provisioner: {topology: \"true\"}}}\nb: {clusterID: two, csi: {provisioner: {topology: \"true\"}}}\n"},
+	"a parent chart with two such mappings": {refused: "stand below a and b", text: "a: {clusterID: x, csi: {provisioner: {topology: \"true\"}}}\nb: {clusterID: two, csi: {provisioner: {topology: \"true\"}}}\n"},
 }
 
 func TestValuesAreReadInEveryShape(t *testing.T) {

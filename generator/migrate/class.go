@@ -86,7 +86,7 @@ func refusedParameters(parameters map[string]string, inTree bool) ([]string, err
 	return unknown, cmp.Or(err, noFileSystem)
 }
 
-// RefusedParameters names the parameters of a class for which the driver refuses a claim; empty if there is none, or the class is of another driver.
+// RefusedParameters names the parameters of a class for which the driver refuses a claim. It is empty for a class of another driver.
 func RefusedParameters(c storagev1.StorageClass, driver string) string {
 	inTree := c.Provisioner == inTreeProvisioner && driver == cluster.UpstreamName
 	if !inTree && c.Provisioner != driver {

@@ -378,9 +378,9 @@ func consumed(p *proposal, _ value) error {
 }
 
 // unlessUsual leaves a value out, with a line if somebody chose it.
-func unlessUsual(why string, usual func(value) bool) func(*proposal, value) error {
+func unlessUsual(why string, isUsual func(value) bool) func(*proposal, value) error {
 	return func(p *proposal, v value) error {
-		if p.to = ""; usual(v) {
+		if p.to = ""; isUsual(v) {
 			return nil
 		}
 		return leave(why)

@@ -244,8 +244,8 @@ func without(v any, path []string) any {
 // identity are the keys that name an object and hold no setting; of a Pod and of a list they stand deeper.
 var identityKeys = []string{"apiVersion", "kind", "name", "namespace", "labels"}
 
-// covers reports whether a leaf needs no line of its own: a line says that a key above it is left out, it names an object, or every installation
-// of upstream's has it.
+// covers reports whether a leaf needs no line of its own. Then a line says that a key above it is left out, or it names an object. Or every
+// installation of upstream's has it.
 func (o outcome) covers(path []string) bool {
 	for i, key := range path {
 		if key == "metadata" && i+1 < len(path) && slices.Contains(identityKeys, path[i+1]) {
@@ -253,6 +253,9 @@ func (o outcome) covers(path []string) bool {
 		}
 		named := func(line string) bool {
 			what, _, leftOut := strings.Cut(line, ": left out: ")
+			if before, _, inPart := strings.Cut(line, ": without the terms"); inPart {
+				what, _, leftOut = strings.Cut(before, ": is now ")
+			}
 			return leftOut && (strings.HasSuffix(what, "."+key) || strings.HasSuffix(what, " "+key) || strings.HasSuffix(what, "["+key+"]"))
 		}
 		if slices.ContainsFunc(o.lines, named) {
@@ -261,11 +264,15 @@ func (o outcome) covers(path []string) bool {
 	}
 	whole := func(line string) bool { // of a class, a Secret or a kind without settings
 		return strings.Contains(line, ": the class: ") || strings.Contains(line, ": the keys ") || strings.Contains(line, "it has no setting of the driver") ||
-			strings.Contains(line, "inline volumes (") || strings.Contains(line, "PersistentVolumes ") || strings.Contains(line, "selects nothing then") || strings.Contains(line, "ClusterResourceSet: ")
+			strings.Contains(line, "inline volumes (") || strings.Contains(line, ": PersistentVolumes ") || strings.Contains(line, "selects nothing then") || strings.Contains(line, "ClusterResourceSet: ")
 	}
 	last := path[len(path)-1]
 	switch {
-	case slices.Contains([]string{"apiVersion", "kind", "USER-SUPPLIED VALUES"}, last):
+	case slices.Contains([]string{"apiVersion", "kind", "USER-SUPPLIED VALUES", "COMPUTED VALUES"}, last):
+		return true
+	case slices.Contains(chartKeyNames, last): // a carrier may name the chart twice
+		return true
+	case slices.Contains(path, "extraEnv") && last == "value": // plan refuses the variable, whatever it has
 		return true
 	case slices.Contains(path, "containers"), slices.Contains(path, "initContainers"), slices.Contains(path, "volumes"): // tables say what every installation has
 		return slices.Contains(path, "args") || slices.Contains(path, "env") || last == "name" || slices.Contains(path, "volumes")

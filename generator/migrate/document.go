@@ -68,7 +68,7 @@ func open(f File) ([]document, error) {
 		}
 		err := yaml.UnmarshalStrict(text, &content)
 		switch {
-		case err == nil && content["COMPUTED VALUES"] != nil && content["USER-SUPPLIED VALUES"] != nil, err != nil && helmRelease.Match(part.text):
+		case helmRelease.Match(part.text) && bytes.Contains(part.text, []byte("USER-SUPPLIED VALUES:")):
 			return nil, fmt.Errorf("%w: %s: it is the output of helm get all; give that of helm get values", ErrFile, f.Name)
 		case err == nil:
 		case bytes.Contains(part.text, []byte("{{")), bytes.Contains(part.text, []byte("{%")):
@@ -88,7 +88,11 @@ func open(f File) ([]document, error) {
 			if err != nil {
 				return nil, err
 			}
-			if inside = append(inside, ofParent(d)...); len(inside) > 0 {
+			below, err := ofParent(d)
+			if err != nil {
+				return nil, err
+			}
+			if inside = append(inside, below...); len(inside) > 0 {
 				all = append(all, inside...)
 				continue
 			}
@@ -104,23 +108,31 @@ var helmHead = regexp.MustCompile(`(?m)\A(?:[ \t]*(?:#.*)?\r?\n)*(?:USER-SUPPLIE
 // helmRelease is in what helm get all and helm status print.
 var helmRelease = regexp.MustCompile(`(?m)^(?:HOOKS|MANIFEST|LAST DEPLOYED):`)
 
-// ofParent are the values of upstream's chart in those of a parent chart: one mapping of which every key is one of the chart.
-func ofParent(d document) []document {
+// ofParent are the values of upstream's chart in those of a parent chart. They stand below its name, or are one mapping with keys of the chart alone.
+func ofParent(d document) ([]document, error) {
 	if d.yaml["kind"] != nil || isValues(d) {
-		return nil
+		return nil, nil
 	}
 	var found []document
-	for key, value := range d.yaml {
-		inside, _ := value.(map[string]any)
-		in := document{file: d.file + " " + key, source: d.source, yaml: inside, carried: true}
-		if _, isText := inside["clusterID"].(string); key == upstreamChart && len(inside) > 0 || (isText || inside["clusterID"] == nil) && isValues(document{yaml: inside}) && !slices.ContainsFunc(slices.Collect(maps.Keys(inside)), func(key string) bool { return !isChartKey(key) }) {
-			found = append(found, in)
+	var names []string
+	var beside []Note
+	for _, key := range slices.Sorted(maps.Keys(d.yaml)) {
+		inside, _ := d.yaml[key].(map[string]any)
+		_, isText := inside["clusterID"].(string)
+		onlyOfChart := !slices.ContainsFunc(slices.Collect(maps.Keys(inside)), func(key string) bool { return !isChartKey(key) })
+		if key == upstreamChart && len(inside) > 0 || (isText || inside["clusterID"] == nil) && isValues(document{yaml: inside}) && onlyOfChart {
+			names, found = append(names, key), append(found, document{file: d.file + " " + key, source: d.source, yaml: inside, carried: true})
+			continue
 		}
+		beside = append(beside, Note{Key: "beside it, " + key, Why: "it is no value of upstream's chart"})
 	}
-	if len(found) != 1 {
-		return nil
+	switch {
+	case len(found) > 1:
+		return nil, fmt.Errorf("%w: %s: values of the chart %s stand below %s, and a bundle is for one installation. Give import one of them as a file", ErrFile, d.file, upstreamChart, strings.Join(names, " and "))
+	case len(found) == 1:
+		found[0].beside = beside
 	}
-	return found
+	return found, nil
 }
 
 // listed are the objects of a list, or the mapping itself. The items of a typed list such as ConfigMapList may lack their kind.

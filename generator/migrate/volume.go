@@ -26,8 +26,8 @@ const (
 )
 
 // InlineAdvice is what to do with pods that have volumes of the driver without a claim.
-const InlineAdvice = "the driver serves no inline volumes (volumes[].csi in a pod; upstream's did before 1.31); give these pods generic ephemeral volumes " +
-	"(volumes[].ephemeral) before the swap, because the old driver has to delete theirs"
+const InlineAdvice = "the driver serves no inline volumes (volumes[].csi in a pod), which upstream's did before 1.31. " +
+	"Give these pods generic ephemeral volumes (volumes[].ephemeral) before the swap: only the old driver deletes theirs"
 
 func isCinderVolume(d document) bool {
 	spec, _ := d.yaml["spec"].(map[string]any)

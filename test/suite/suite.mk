@@ -25,7 +25,7 @@ test-full-race: test-tools #: the packages that start goroutines, with the race 
 	$(GATE) -race -timeout 40m $(RACE:%=./%)
 
 # The packages whose tests have two sizes, and no suite of their own below; a test compares.
-SIZES := driver/snapshot generator/cli generator/verify
+SIZES := driver/snapshot generator/cli generator/migrate generator/verify
 test-full-sizes: #: what make test plays in a short size
 	GOGC=400 $(GATE) -count 1 -timeout 40m $(SIZES:%=./%) -full
 
