@@ -92,24 +92,21 @@ func added(t *testing.T, text, pattern, line string) string {
 	return text[:end] + line + text[end:]
 }
 
-// at is what a document has under a key with dots; of a schema, what describes it.
-func at(document map[string]any, key string, schema bool) any {
+// at is what a document has under a key with dots.
+func at(document map[string]any, key string) any {
 	var value any = document
 	for part := range strings.SplitSeq(key, ".") {
-		object, _ := value.(map[string]any)
-		if schema {
-			object, _ = object["properties"].(map[string]any)
-		}
-		value = object[part]
+		fields, _ := value.(map[string]any)
+		value = fields[part]
 	}
 	return value
 }
 
 // TestTheChartHasTheSettingsOfTheTable holds the chart to v1alpha1.Settings. With -update it writes the template, and adds a setting that the
-// values, their schema or the reference lack.
+// values or the reference lack.
 func TestTheChartHasTheSettingsOfTheTable(t *testing.T) {
 	files := map[string]string{settingsTemplate: settingsText(t)}
-	for _, name := range []string{valuesFile, schemaFile, readmeFile} {
+	for _, name := range []string{valuesFile, readmeFile} {
 		text, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
@@ -118,18 +115,14 @@ func TestTheChartHasTheSettingsOfTheTable(t *testing.T) {
 	}
 	for _, s := range v1alpha1.Settings {
 		object, key, _ := strings.Cut(s.Key, ".")
-		byDefault, schema := jsonOf(t, chartDefault(s)), jsonOf(t, s.Bounds.Chart())
-		if *update && at(parse(t, files[valuesFile]), s.Key, false) == nil {
+		byDefault := jsonOf(t, chartDefault(s))
+		if *update && at(parse(t, files[valuesFile]), s.Key) == nil {
 			files[valuesFile] = added(t, files[valuesFile], `(?m)^`+object+`:\n(  .*\n)+`, "  # -- "+s.Meaning+"\n  "+key+": "+byDefault+"\n")
-			files[schemaFile] = added(t, files[schemaFile], `(?m)^    "`+object+`": \{\n(      .*\n)*?      "properties": \{\n`, fmt.Sprintf("        %q: %s,\n", key, schema))
 			kind := map[bool]string{true: "string", false: fmt.Sprintf("%T", chartDefault(s))}[byDefault[0] == '"']
 			files[readmeFile] = added(t, files[readmeFile], `(?m)^(\| `+object+`\..*\n)+`, fmt.Sprintf("| %s | %s | `%s` | %s |\n", s.Key, kind, byDefault, s.Meaning))
 		}
-		if got := jsonOf(t, at(parse(t, files[valuesFile]), s.Key, false)); got != byDefault {
+		if got := jsonOf(t, at(parse(t, files[valuesFile]), s.Key)); got != byDefault {
 			t.Errorf("%s: the default of %s is %s, want %s", valuesFile, s.Key, got, byDefault)
-		}
-		if got := jsonOf(t, at(parse(t, files[schemaFile]), s.Key, true)); got != schema {
-			t.Errorf("%s: the schema of %s is %s, want %s", schemaFile, s.Key, got, schema)
 		}
 	}
 	for name, want := range files {

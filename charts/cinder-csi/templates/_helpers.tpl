@@ -3,6 +3,7 @@
 {{- $v := .Values -}}
 {{- if and (eq $v.target "hypershift") (eq $v.plane "cluster") }}{{ fail "target hypershift has the planes management and guest" }}{{ end -}}
 {{- if and (ne $v.target "hypershift") (ne $v.plane "cluster") }}{{ fail (printf "target %s has one plane, cluster" $v.target) }}{{ end -}}
+{{- include "cinder-csi.foreignGates" . -}}
 {{- include "cinder-csi.valueGates" . -}}
 {{- include "cinder-csi.kubernetesGates" . -}}
 {{- include "cinder-csi.poolGates" . -}}
