@@ -32,7 +32,7 @@ func upstreamKeys(t *testing.T) []string {
 	return keys
 }
 
-// Whoever comes from upstream's chart is told the name of our key, and nothing that he wrote is without effect.
+// The refusal names our key to a person who comes from the chart of upstream. No value of such a person is without effect.
 func TestEachKeyOfAnotherChartIsRefusedWithTheNameOfOurs(t *testing.T) {
 	keys := upstreamKeys(t)
 	for _, f := range ordered(t, foreignFile) {

@@ -14,8 +14,8 @@ import (
 
 const snapshotFile = "testdata/renderings.txt"
 
-// snapshots are the configurations whose renderings a reviewer reads. Both forms come from one chart, so no comparison of the two shows a mistake in it: a
-// default, a right or an object too many. The diff of this file does.
+// snapshots are the configurations whose renderings a reviewer reads. Both forms come from one chart, so comparing them shows no mistake in it. Examples are a
+// wrong default and a right too many. The diff of this file does.
 var snapshots = []struct {
 	spec   string
 	target v1alpha1.Target
