@@ -133,7 +133,10 @@ vulncheck: ## known vulnerabilities that the programs reach (it asks https://vul
 
 update: build ## update the files that tests compare with: goldens, tables and overlays/
 	go test ./charts -run "^TestTheChartHasTheSettingsOfTheTable$$" -update
-	go test ./charts ./generator/cli ./overlays ./docs -update
+	go test ./charts -update
+	go test ./manifests -update
+	go test ./generator/verify -run "^TestTheRenderingsAreThoseThatAReviewerHasRead$$" -update
+	go test ./generator/cli ./overlays ./docs -update
 
 format: ## write every Go file in gofumpt's format
 	$(TOOL) gofumpt -w $(GOFILES)

@@ -197,3 +197,31 @@ func TestAnAdditionalObjectIsWrittenAsItIs(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+// The rest of a class is what people expect of one.
+func TestAClassNeedsItsNameAlone(t *testing.T) {
+	for name, c := range map[string]struct {
+		values, object string
+		want           map[string]any
+	}{
+		"a StorageClass": {
+			"storageClasses: [{name: fast}]", "StorageClass/fast",
+			map[string]any{"reclaimPolicy": "Delete", "volumeBindingMode": "WaitForFirstConsumer", "allowVolumeExpansion": true},
+		},
+		"a StorageClass with other answers": {
+			"storageClasses: [{name: fast, reclaimPolicy: Retain, volumeBindingMode: Immediate, allowVolumeExpansion: false}]", "StorageClass/fast",
+			map[string]any{"reclaimPolicy": "Retain", "volumeBindingMode": "Immediate", "allowVolumeExpansion": false},
+		},
+		"a VolumeSnapshotClass": {"snapshots: {extraClasses: [{name: b}]}", "VolumeSnapshotClass/b", map[string]any{"deletionPolicy": "Delete"}},
+		"a VolumeSnapshotClass with another answer": {
+			"snapshots: {extraClasses: [{name: b, deletionPolicy: Retain}]}", "VolumeSnapshotClass/b", map[string]any{"deletionPolicy": "Retain"},
+		},
+	} {
+		fields := objects(t, parse(t, c.values))[c.object].Fields
+		for key, want := range c.want {
+			if fields[key] != want {
+				t.Errorf("%s: %s is %v, want %v", name, key, fields[key], want)
+			}
+		}
+	}
+}

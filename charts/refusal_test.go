@@ -29,7 +29,7 @@ func TestTheChartRefusesWhatItDoesNotKnow(t *testing.T) {
 			"chartVersion: 0.0.9", "at '/chartVersion': value must be '" + chartVersion() + "'",
 		},
 		"values of upstream's chart": {
-			"csi: {plugin: {image: {tag: v1.36.0}}}", "at '': additional properties 'csi' not allowed",
+			"csi: {plugin: {image: {tag: v1.36.0}}}", "csi.plugin.image: images.controller.driver, images.node.driver",
 		},
 		"a key of a later version of the chart": {
 			"chartVersion: 9.0.0\ndriver: {later: true}", "at '/chartVersion': value must be '" + chartVersion() + "'",

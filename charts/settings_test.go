@@ -12,7 +12,10 @@ import (
 	"testing"
 
 	diff "github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
 
+	"github.com/cinder-csi/cinder-csi/driver/config"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 )
 
@@ -92,24 +95,21 @@ func added(t *testing.T, text, pattern, line string) string {
 	return text[:end] + line + text[end:]
 }
 
-// at is what a document has under a key with dots; of a schema, what describes it.
-func at(document map[string]any, key string, schema bool) any {
+// at is what a document has under a key with dots.
+func at(document map[string]any, key string) any {
 	var value any = document
 	for part := range strings.SplitSeq(key, ".") {
-		object, _ := value.(map[string]any)
-		if schema {
-			object, _ = object["properties"].(map[string]any)
-		}
-		value = object[part]
+		fields, _ := value.(map[string]any)
+		value = fields[part]
 	}
 	return value
 }
 
 // TestTheChartHasTheSettingsOfTheTable holds the chart to v1alpha1.Settings. With -update it writes the template, and adds a setting that the
-// values, their schema or the reference lack.
+// values or the reference lack.
 func TestTheChartHasTheSettingsOfTheTable(t *testing.T) {
 	files := map[string]string{settingsTemplate: settingsText(t)}
-	for _, name := range []string{valuesFile, schemaFile, readmeFile} {
+	for _, name := range []string{valuesFile, readmeFile} {
 		text, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
@@ -118,18 +118,14 @@ func TestTheChartHasTheSettingsOfTheTable(t *testing.T) {
 	}
 	for _, s := range v1alpha1.Settings {
 		object, key, _ := strings.Cut(s.Key, ".")
-		byDefault, schema := jsonOf(t, chartDefault(s)), jsonOf(t, s.Bounds.Chart())
-		if *update && at(parse(t, files[valuesFile]), s.Key, false) == nil {
+		byDefault := jsonOf(t, chartDefault(s))
+		if *update && at(parse(t, files[valuesFile]), s.Key) == nil {
 			files[valuesFile] = added(t, files[valuesFile], `(?m)^`+object+`:\n(  .*\n)+`, "  # -- "+s.Meaning+"\n  "+key+": "+byDefault+"\n")
-			files[schemaFile] = added(t, files[schemaFile], `(?m)^    "`+object+`": \{\n(      .*\n)*?      "properties": \{\n`, fmt.Sprintf("        %q: %s,\n", key, schema))
 			kind := map[bool]string{true: "string", false: fmt.Sprintf("%T", chartDefault(s))}[byDefault[0] == '"']
 			files[readmeFile] = added(t, files[readmeFile], `(?m)^(\| `+object+`\..*\n)+`, fmt.Sprintf("| %s | %s | `%s` | %s |\n", s.Key, kind, byDefault, s.Meaning))
 		}
-		if got := jsonOf(t, at(parse(t, files[valuesFile]), s.Key, false)); got != byDefault {
+		if got := jsonOf(t, at(parse(t, files[valuesFile]), s.Key)); got != byDefault {
 			t.Errorf("%s: the default of %s is %s, want %s", valuesFile, s.Key, got, byDefault)
-		}
-		if got := jsonOf(t, at(parse(t, files[schemaFile]), s.Key, true)); got != schema {
-			t.Errorf("%s: the schema of %s is %s, want %s", schemaFile, s.Key, got, schema)
 		}
 	}
 	for name, want := range files {
@@ -162,23 +158,70 @@ func settingRows() []row {
 		case v1alpha1.NodeRole:
 			r.objects = []string{nodeSettings, daemonSet}
 		}
-		switch value := chartDefault(s).(type) {
-		case int:
-			r.value = fmt.Sprint(value + 1)
-		case bool:
-			r.value = fmt.Sprint(!value)
-		case map[string]string:
-			r.value = "{team: storage}"
-		case string:
-			r.value = value + "x"
-		}
-		switch b := s.Bounds.(type) {
-		case v1alpha1.OneOf:
-			r.value = b[len(b)-1]
-		case v1alpha1.Duration:
-			r.value = "10s"
-		}
+		r.value = anotherValue(s)
 		rows = append(rows, r)
 	}
 	return rows
+}
+
+// anotherValue is a value of a setting that is not its default, as YAML.
+func anotherValue(s v1alpha1.Setting) string {
+	switch b := s.Bounds.(type) {
+	case v1alpha1.OneOf:
+		return b[len(b)-1]
+	case v1alpha1.Duration:
+		return "10s"
+	}
+	switch value := chartDefault(s).(type) {
+	case int:
+		return fmt.Sprint(value + 1)
+	case bool:
+		return fmt.Sprint(!value)
+	case map[string]string:
+		return "{team: storage}"
+	default:
+		return fmt.Sprint(value, "x")
+	}
+}
+
+// besideTheChart are flags of the driver that the chart does not set, with the reason. controller.extraArgs and node.extraArgs pass each of them.
+var besideTheChart = map[string]string{
+	"additional-topology": "it is of single nodes", "cloud-name": "the chart serves one cloud", "default-fs-type": "the sidecars and classes say it",
+	"kubeconfig": "the pod has its token", "master": "the pod has its token", "pprof": "it is for developers",
+}
+
+// TestEverySettingReachesItsFlag: a value of the table is in the settings of its role, and the driver there has it as its flag.
+func TestEverySettingReachesItsFlag(t *testing.T) {
+	unset, args := objects(t, nil), containers(t, "")
+	for _, s := range v1alpha1.Settings {
+		other := objects(t, set(map[string]any{}, s.Key, parse(t, "value: "+anotherValue(s))["value"]))
+		for role, name := range map[string]string{v1alpha1.ControllerRole: controllerSettings, v1alpha1.NodeRole: nodeSettings} {
+			if s.Role != "" && s.Role != role {
+				continue
+			}
+			was, is := as[corev1.ConfigMap](t, unset[name]).Data[s.Variable], as[corev1.ConfigMap](t, other[name]).Data[s.Variable]
+			if is == "" || is == was {
+				t.Errorf("%s: %s of %s is %q by default, and %q with %s", s.Key, s.Variable, name, was, is, anotherValue(s))
+			}
+			if want := "--" + s.Flag + "=$(" + s.Variable + ")"; s.Flag != "" && !slices.Contains(args[role+".driver"].Args, want) {
+				t.Errorf("%s: the driver of the %s has no argument %s", s.Key, role, want)
+			}
+		}
+	}
+}
+
+func TestTheChartSetsEachFlagOfTheDriverOrSaysWhyNot(t *testing.T) {
+	containers := containers(t, "")
+	given := strings.Join(slices.Concat(containers["controller.driver"].Args, containers["node.driver"].Args), "\n") + "\n"
+	var c config.Config
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	c.Bind(flags)
+	flags.VisitAll(func(f *pflag.Flag) {
+		set := regexp.MustCompile(`(?m)^--` + f.Name + `(=|$)`).MatchString(given)
+		reason, beside := besideTheChart[f.Name]
+		none := f.Hidden || f.Deprecated != "" || strings.HasPrefix(f.Usage, "no effect")
+		if set == (beside || none) {
+			t.Errorf("--%s: the chart sets it: %t; a reason not to: %q, without effect or hidden: %t", f.Name, set, reason, none)
+		}
+	})
 }

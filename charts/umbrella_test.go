@@ -150,3 +150,20 @@ func TestThePodOfHelmTestHasTheUserOfTheController(t *testing.T) {
 		}
 	}
 }
+
+// A template is read on two screens; what is longer is split by subject.
+func TestEachTemplateIsReadOnTwoScreens(t *testing.T) {
+	names, err := filepath.Glob("cinder-csi/templates/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			continue // a directory
+		}
+		if lines := strings.Count(string(text), "\n"); lines > 140 {
+			t.Errorf("%s has %d lines, want at most 140: split it by subject", name, lines)
+		}
+	}
+}

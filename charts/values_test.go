@@ -37,6 +37,7 @@ const (
 const (
 	everyObject     = "every object"
 	leaseRoles      = "the Roles and RoleBindings of the leases"
+	leaseNames      = "the Roles of the leases, whose names have the driver name"
 	bindings        = "the ClusterRoleBindings of the sidecars"
 	clusterRoles    = "the ClusterRoles of the sidecars"
 	renamedRoles    = "the ClusterRoles of another driver name"
@@ -61,6 +62,8 @@ func namesOf(group string, before, after []string) []string {
 		names = slices.Concat(before, after)
 	case leaseRoles:
 		each("Role/cinder-csi-%s-lease", "RoleBinding/cinder-csi-%s-lease")
+	case leaseNames:
+		each("Role/cinder-csi-%s-lease")
 	case bindings:
 		each("ClusterRoleBinding/cinder-csi-%s")
 		names = append(names, "ClusterRoleBinding/cinder-csi-provisioner-snapshots")
@@ -119,8 +122,7 @@ var generalRows = []row{
 	{leaf: "namespaces.node", value: "storage", objects: []string{daemonSet, nodeAccount, nodeConfig, nodeSettings}},
 	{leaf: "driver.name", value: "a.example", with: aClass, objects: []string{
 		csiDriver, "CSIDriver/a.example", controllerSettings, nodeSettings, deployment, daemonSet, snapshotClass, "VolumeSnapshotClass/a.example", "StorageClass/fast",
-		clusterRoles, bindings, renamedRoles, renamedBindings,
-		"Role/cinder-csi-attacher-lease", "Role/cinder-csi-provisioner-lease", "Role/cinder-csi-resizer-lease", "Role/cinder-csi-snapshotter-lease",
+		clusterRoles, bindings, renamedRoles, renamedBindings, leaseNames,
 	}},
 	{leaf: "driver.pvcAnnotations", value: "true", objects: []string{controllerSettings, deployment}},
 	{leaf: "driver.adopted", value: "true", objects: []string{csiDriver}},

@@ -172,6 +172,7 @@ func patchText(operations []operation, decided func(operation) string) ([]byte, 
 			fields["value"] = from(o.value)
 		}
 		item := w.node(fields)
+		shorten(item)
 		if o.op != "test" {
 			item.HeadComment = spoken(o.at) + decided(o)
 		}
@@ -185,6 +186,39 @@ func patchText(operations []operation, decided func(operation) string) ([]byte, 
 		return nil, err
 	}
 	return b.Bytes(), out.Close()
+}
+
+// patchWidth is the width up to which a part of a patch stands in one line.
+const patchWidth = 120
+
+// shorten writes what fits into one line as one line, as people write patches: the value of an operation is often a small object.
+func shorten(n *yaml.Node) {
+	if n.Kind == yaml.ScalarNode {
+		return
+	}
+	if width, is := lineWidth(n); is && width <= patchWidth {
+		n.Style = yaml.FlowStyle
+		return
+	}
+	for _, child := range n.Content {
+		shorten(child)
+	}
+}
+
+// lineWidth is about how wide a node is as one line; false: it holds a text of several lines, or a comment.
+func lineWidth(n *yaml.Node) (int, bool) {
+	width := len(n.Value) + 2
+	if strings.Contains(n.Value, "\n") || n.HeadComment != "" || n.LineComment != "" {
+		return 0, false
+	}
+	for _, child := range n.Content {
+		w, is := lineWidth(child)
+		if !is {
+			return 0, false
+		}
+		width += w
+	}
+	return width, true
 }
 
 // pointer is a path as RFC 6901 writes it.
