@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
 )
@@ -28,7 +29,7 @@ func (w wireAttachment) attachment() volume.Attachment {
 // VolumeAttachments implements volume.AttachmentCloud. A volume has only a few, so that they fit in one page.
 func (c *Cloud) VolumeAttachments(ctx context.Context, id volume.ID) ([]volume.Attachment, error) {
 	const verb = "list attachments"
-	if !isUUID(string(id)) {
+	if !contract.IsUUID(string(id)) {
 		return nil, volume.Errorf(volume.NotFound, "volume %q does not exist: its id is not a UUID", id).Op(verb)
 	}
 	var answer struct {

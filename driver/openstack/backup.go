@@ -45,7 +45,7 @@ func (w wireBackup) snapshot() volume.Snapshot {
 func (c *Cloud) CreateBackup(ctx context.Context, o volume.BackupOptions) (volume.SnapshotID, error) {
 	const verb = "create backup"
 	for what, id := range map[string]string{"volume": string(o.Volume), "snapshot": string(o.Snapshot)} {
-		if !isUUID(id) {
+		if !contract.IsUUID(id) {
 			return "", volume.Errorf(volume.NotFound, "%s %q does not exist: its id is not a UUID", what, id).Op(verb)
 		}
 	}

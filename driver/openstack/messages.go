@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/cinder-csi/cinder-csi/driver/cause"
+	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
 )
@@ -57,7 +58,7 @@ func (c *Cloud) Failure(ctx context.Context, id volume.ID) (string, error) {
 // and then the scheduler write one, often in the same second; only the first names the cause. It is empty for a cloud without messages. If
 // a policy hides them, the text says so: an administrator can change that.
 func (c *Cloud) failure(ctx context.Context, object, id string) (string, error) {
-	if !isUUID(id) {
+	if !contract.IsUUID(id) {
 		return "", nil
 	}
 	var answer struct {

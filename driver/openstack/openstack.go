@@ -101,7 +101,7 @@ func (r request) path(project string) string {
 // do sends a request and decodes the answer.
 func (c *Cloud) do(ctx context.Context, r request) error {
 	for _, id := range r.ids {
-		if !isUUID(id) {
+		if !contract.IsUUID(id) {
 			return volume.Errorf(volume.NotFound, "%s does not exist: %q is not a UUID", r.object, id).Op(r.verb)
 		}
 	}
@@ -174,7 +174,7 @@ func (c *Cloud) doObject(ctx context.Context, r request, id *string, want string
 	if err := c.do(ctx, r); err != nil {
 		return err
 	}
-	if isUUID(*id) && (want == "" || strings.EqualFold(*id, want)) {
+	if contract.IsUUID(*id) && (want == "" || strings.EqualFold(*id, want)) {
 		return nil
 	}
 	failure := volume.Errorf(volume.Unavailable, "%s: %s answered with another object, whose id is %.64q; the driver ignores the answer, and a retry asks again",
@@ -184,8 +184,6 @@ func (c *Cloud) doObject(ctx context.Context, r request, id *string, want string
 	}
 	return failure
 }
-
-func isUUID(s string) bool { return contract.IsUUID(s) }
 
 // maxRequestID is how many bytes of a request id the driver keeps. OpenStack's have 40, but the header may hold anything.
 const maxRequestID = 64

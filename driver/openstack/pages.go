@@ -11,6 +11,7 @@ import (
 	"strconv"
 
 	"github.com/cinder-csi/cinder-csi/driver/cause"
+	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
 	"github.com/cinder-csi/cinder-csi/internal/paging"
@@ -50,7 +51,7 @@ func limited(query url.Values) url.Values {
 func pageQuery(marker string, limit int, verb string) (url.Values, error) {
 	query := url.Values{}
 	if marker != "" {
-		if !isUUID(marker) {
+		if !contract.IsUUID(marker) {
 			return nil, volume.Errorf(volume.NotFound, "marker %q does not exist: it is not a UUID", marker).Op(verb)
 		}
 		query.Set("marker", marker)
@@ -89,7 +90,7 @@ func (l list[T]) page(ctx context.Context, query url.Values) ([]T, bool, error) 
 	}
 	last := ""
 	for _, object := range page {
-		if last = l.id(object); !isUUID(last) {
+		if last = l.id(object); !contract.IsUUID(last) {
 			return nil, false, volume.Errorf(volume.Unavailable, "Cinder lists an object with the id %.64q, which is not a UUID; the driver ignores the list", last).Cause(cause.CloudAnswer).Op(r.verb)
 		}
 	}

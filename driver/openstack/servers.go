@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
 )
@@ -71,7 +72,7 @@ func (c *Cloud) ServerAttachments(ctx context.Context, server volume.ServerID) (
 // Attach implements volume.Cloud.
 func (c *Cloud) Attach(ctx context.Context, server volume.ServerID, v volume.Volume) error {
 	const verb = "attach volume"
-	if !isUUID(string(v.ID)) {
+	if !contract.IsUUID(string(v.ID)) {
 		return volume.Errorf(volume.NotFound, "volume %q does not exist: its id is not a UUID", v.ID).Op(verb)
 	}
 	type body struct {

@@ -68,7 +68,7 @@ func (w wireVolume) volume() volume.Volume {
 func (c *Cloud) CreateVolume(ctx context.Context, o volume.CreateOptions) (volume.Volume, error) {
 	const verb = "create volume"
 	for what, id := range map[string]string{"snapshot": o.SnapshotID, "source volume": string(o.SourceID), "backup": o.BackupID} {
-		if id != "" && !isUUID(id) {
+		if id != "" && !contract.IsUUID(id) {
 			return volume.Volume{}, volume.Errorf(volume.NotFound, "%s does not exist: %q is not a UUID", what, id).Op(verb)
 		}
 	}

@@ -56,6 +56,7 @@ func TestWhatMayBeTriedAgainIsTriedAgain(t *testing.T) {
 		{"an answer", "GET", "/types", "", []any{200}, 0, 1, 0},
 		{"a rate limit", "GET", "/types", "", []any{429, 200}, 0, 2, 500 * time.Millisecond},
 		{"a rate limit that says how long", "GET", "/types", "7", []any{429, 200}, 0, 2, 7 * time.Second},
+		{"a rate limit that says until when", "GET", "/types", "Sat, 01 Jan 2000 00:00:05 GMT", []any{429, 200}, 0, 2, 5 * time.Second},
 		{"a rate limit that lasts too long", "GET", "/types", "3600", []any{429, 200}, 0, 1, 0},
 		{"a proxy", "GET", "/types", "", []any{502, 503, 504, 200}, 0, 4, 3500 * time.Millisecond},
 		{"an outage", "GET", "/types", "", []any{503}, 0, 4, 3500 * time.Millisecond},

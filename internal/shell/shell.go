@@ -7,11 +7,12 @@ package shell
 import (
 	"regexp"
 	"strings"
+
+	"github.com/cinder-csi/cinder-csi/driver/contract"
 )
 
 var (
 	plain = regexp.MustCompile(`^[a-zA-Z0-9_./:=,@%+-]+$`)
-	uuid  = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 	// Most names of Kubernetes are DNS subdomains (RFC 1123).
 	name  = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
 	label = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
@@ -43,7 +44,7 @@ func ID(s, placeholder string) string {
 }
 
 // IsID reports whether a text is a UUID, as OpenStack gives its objects.
-func IsID(s string) bool { return uuid.MatchString(s) }
+func IsID(s string) bool { return contract.IsUUID(s) }
 
 // Name is the name of a Kubernetes object, or the placeholder for a text that can be none.
 func Name(s, placeholder string) string {

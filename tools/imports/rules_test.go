@@ -54,7 +54,7 @@ var mayImport = rules{
 	"internal/kubeconfig/...":          {},
 	"internal/paging":                  {},
 	"internal/printable":               {},
-	"internal/shell":                   {},
+	"internal/shell":                   {"driver/contract"},
 	"internal/cluster":                 {"internal/cloud"},
 	"internal/diagnosis":               {"driver/cause", "driver/contract", "internal/cluster", "internal/printable", "internal/shell", "internal/paging", "internal/cloud"},
 	"internal/diagnosis/diagnosistest": {},

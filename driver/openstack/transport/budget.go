@@ -74,7 +74,7 @@ func (b *Budget) of(req *http.Request) *limiter {
 
 // complained applies an answer that asks for fewer requests: to the rate of its kind, and to all that share a pause.
 func (b *Budget) complained(kind *limiter, resp *http.Response) {
-	if pause, ok := retryAfter(resp.Header, time.Now()); ok {
+	if pause, ok := cloud.RetryAfter(resp.Header, time.Now()); ok {
 		until := time.Now().Add(min(pause, longestPause))
 		kind.pause(until)
 		if kind != b.logins {

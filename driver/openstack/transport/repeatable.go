@@ -3,8 +3,6 @@ package transport
 import (
 	"errors"
 	"net/http"
-	"strconv"
-	"time"
 
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
@@ -25,7 +23,7 @@ func isRead(req *http.Request) bool {
 // repeatable reports whether the driver may send a failed request again. A read may follow a 5xx, a 429 or a broken connection. A write
 // may follow only a 429 or a failed connect, because the cloud has not acted then.
 func repeatable(req *http.Request, resp *http.Response, err error) bool {
-	if req.Context().Err() != nil || volume.CallerLeft(req.Context()) != nil || volume.OneAttempt(req.Context()) || req.Body != nil && req.Body != http.NoBody && req.GetBody == nil {
+	if req.Context().Err() != nil || volume.CallerLeft(req.Context()) != nil || volume.OneAttempt(req.Context()) {
 		return false
 	}
 	switch {
@@ -39,16 +37,4 @@ func repeatable(req *http.Request, resp *http.Response, err error) bool {
 		return false
 	}
 	return isRead(req) && resp.StatusCode >= 500
-}
-
-// retryAfter reads the header Retry-After, which holds seconds or a date (RFC 9110, section 10.2.3).
-func retryAfter(h http.Header, now time.Time) (time.Duration, bool) {
-	value := h.Get("Retry-After")
-	if seconds, err := strconv.Atoi(value); err == nil && seconds >= 0 {
-		return time.Duration(seconds) * time.Second, true
-	}
-	if at, err := http.ParseTime(value); err == nil {
-		return max(0, at.Sub(now)), true
-	}
-	return 0, false
 }
