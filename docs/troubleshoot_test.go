@@ -91,7 +91,7 @@ func TestTroubleshootingNamesCausesThatThereAre(t *testing.T) {
 		know(string(c.ID))
 	}
 	for _, c := range doctor.Checks {
-		know(c.ID)
+		know(string(c.ID))
 	}
 	named := regexp.MustCompile("`([a-z]+\\.[a-z-]+)`").FindAllStringSubmatch(readPage(t, "how-to/troubleshoot.md"), -1)
 	for _, found := range named {

@@ -3,7 +3,6 @@ package docs
 import (
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -21,10 +20,11 @@ var wordLimits = map[string]int{
 	"../docs/reference/":           2500,
 }
 
-// What a reader may have to read in all: prose of the pages that docs/README.md links, and those of them that are for users, with their tables.
+// What a reader may have to read in all: prose of every page, and the pages of users with their tables. The numbers may only fall: the aim is 53,000
+// and 60,000.
 const (
-	indexLimit = 53000
-	usersLimit = 60000
+	indexLimit = 67400
+	usersLimit = 86400
 )
 
 var writtenPart = regexp.MustCompile(`(?s)<!-- [a-z -]+ -->\n.*?<!-- end -->`)
@@ -45,12 +45,6 @@ func limitOf(name string) int {
 	return limit
 }
 
-// overLimit are pages that are still too long. The list may only shrink.
-var overLimit = []string{
-	"../docs/explanation/upstream-issues.md",
-	"../docs/explanation/what-ceph-changes.md",
-}
-
 func TestNoPageIsLongerThanAReaderReads(t *testing.T) {
 	index, users := 0, 0
 	for _, name := range pages(t) {
@@ -61,11 +55,8 @@ func TestNoPageIsLongerThanAReaderReads(t *testing.T) {
 		words := prose(text)
 		t.Logf("%6d of prose, %6d in all: %s", words, len(strings.Fields(text)), strings.TrimPrefix(name, "../"))
 		limit := limitOf(name)
-		switch late := slices.Contains(overLimit, name); {
-		case limit > 0 && words > limit && !late:
+		if limit > 0 && words > limit {
 			t.Errorf("%s has %d words, and may have %d", name, words, limit)
-		case late && words <= limit:
-			t.Logf("%s has %d words: take it from overLimit", name, words)
 		}
 		index += words
 		if !strings.HasPrefix(name, "../docs/contributing/") && !strings.HasPrefix(name, "../docs/explanation/decisions/") {
@@ -73,10 +64,10 @@ func TestNoPageIsLongerThanAReaderReads(t *testing.T) {
 		}
 	}
 	t.Logf("%d words of prose, and %d that a user may read", index, users)
-	if index > indexLimit && len(overLimit) == 0 {
+	if index > indexLimit {
 		t.Errorf("all pages have %d words of prose, and may have %d", index, indexLimit)
 	}
-	if users > usersLimit && len(overLimit) == 0 {
+	if users > usersLimit {
 		t.Errorf("the pages of users have %d words with their tables, and may have %d", users, usersLimit)
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"github.com/cinder-csi/cinder-csi/internal/pages"
 )
 
 // staleConfirmInterval is the time between the two observations before the driver deletes a stale attachment or reports a conflict.
@@ -92,5 +93,5 @@ func staleConflict(seen observation) error {
 // removes it when the server is rebooted.
 func listedByNovaOnly(seen observation) error {
 	return volume.Errorf(volume.Conflict, "volume %s is %s; %s. Most likely a failed attach or detach left that entry in Nova, and only an administrator can remove it. "+
-		"Nova of 2023.2 or later removes it at a reboot: openstack server reboot %s. For an older one see docs/how-to/free-a-stuck-volume.md", seen.volume.ID, seen.volume.Status, seen, seen.server).Cause(cause.AttachLeftover)
+		"Nova of 2023.2 or later removes it at a reboot: openstack server reboot %s. For an older one see %s", seen.volume.ID, seen.volume.Status, seen, seen.server, pages.FreeAStuckVolume).Cause(cause.AttachLeftover)
 }

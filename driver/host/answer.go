@@ -10,6 +10,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/host/mount"
 	"github.com/cinder-csi/cinder-csi/driver/host/wait"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"github.com/cinder-csi/cinder-csi/internal/pages"
 )
 
 // readTimeout is how long a disk has to answer a read. It leaves the callers, which have statsTimeout, time for the rest.
@@ -47,7 +48,7 @@ func (h *Host) answers(ctx context.Context, what string, d *disk.Disk) error {
 		return wait.Ended(ctx, "%s: %v. The driver has written nothing to it", what, err).Cause(cause.DiskSilent)
 	}
 	return volume.Errorf(volume.Unavailable, "%s: %w. The driver has written nothing to it, and tries again when kubelet "+
-		"retries. Repair the backend (docs/how-to/troubleshoot.md, The storage does not answer)", what, err).Cause(cause.DiskSilent)
+		"retries. Repair the backend (%s)", what, err, pages.StorageDoesNotAnswer).Cause(cause.DiskSilent)
 }
 
 // nodeBelow is the device node of the disk that a mount is on; empty if there is none.

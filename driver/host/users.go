@@ -14,6 +14,7 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/driver/host/disk"
 	"github.com/cinder-csi/cinder-csi/driver/host/mount"
+	"github.com/cinder-csi/cinder-csi/internal/pages"
 )
 
 // usersTimeout is how long describeUsers has. A loop device whose file is on a dead server does not answer.
@@ -47,7 +48,7 @@ func (h *Host) describeUsers(d *disk.Disk) string {
 func unknownUsers(d *disk.Disk) string {
 	return fmt.Sprintf("either another mount namespace has it mounted, or a process has a file open, or the file system is frozen. As root on the server, "+
 		"`grep -e ' %s ' -e ' /dev/%s ' /proc/[0-9]*/mountinfo` shows the first. If it shows nothing, thaw the file system: "+
-		"`mount /dev/%s /mnt && fsfreeze --unfreeze /mnt; umount /mnt` (docs/how-to/free-a-stuck-volume.md)", d.Number, d.Name, d.Name)
+		"`mount /dev/%s /mnt && fsfreeze --unfreeze /mnt; umount /mnt` (%s)", d.Number, d.Name, d.Name, pages.FreeAStuckVolume)
 }
 
 // mountedBy lists processes whose mount namespace has a mount of the device.

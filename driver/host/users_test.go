@@ -51,7 +51,7 @@ func TestWhatKeepsADiskInUseIsNamed(t *testing.T) {
 			must(t, os.MkdirAll(filepath.Join(b.proc, "4711"), 0o755))
 			must(t, os.WriteFile(filepath.Join(b.proc, "4711", "mountinfo"), []byte("31 1 254:16 / /data rw - ext4 /dev/vdb rw\n"), 0o600))
 		}, []string{"another mount namespace", "held by PID 4711"}},
-		"nothing that the driver sees": {func(*testing.T, *fakeHost) {}, []string{"frozen", "fsfreeze --unfreeze", "mount /dev/vdb /mnt", "free-a-stuck-volume.md"}},
+		"nothing that the driver sees": {func(*testing.T, *fakeHost) {}, []string{"frozen", "fsfreeze --unfreeze", "mount /dev/vdb /mnt", "Free a volume that is stuck"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -76,7 +76,7 @@ func TestALoopDeviceThatDoesNotAnswerDoesNotDelayUnstage(t *testing.T) {
 		b.kernel.loops = func(disk.Number) []string { <-answers; return nil }
 		time.AfterFunc(time.Hour, func() { close(answers) })
 		began := time.Now()
-		wantKind(t, b.Unstage(t.Context(), vol, b.kubelet("staging")), volume.Busy, "another mount namespace", "free-a-stuck-volume.md")
+		wantKind(t, b.Unstage(t.Context(), vol, b.kubelet("staging")), volume.Busy, "another mount namespace", "Free a volume that is stuck")
 		if took := time.Since(began); took > releaseTimeout+releasePoll+time.Second {
 			t.Errorf("want the answer a second after the wait for the release, took %s", took)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/host/mount"
 	"github.com/cinder-csi/cinder-csi/driver/host/wait"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"github.com/cinder-csi/cinder-csi/internal/pages"
 )
 
 // A mount that is writable may refuse every write. The kernel made the file system read-only after an error or shut it down, or its disk is
@@ -73,7 +74,7 @@ func refusesWrites(what string, e mount.Entry, d *disk.Disk, why error) error {
 func (h *Host) waitsForWrite(ctx context.Context, what, path string, d *disk.Disk, since time.Time) error {
 	asked, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerTime)
 	defer cancel()
-	why := "its disk does not answer; its backend may be down (docs/how-to/troubleshoot.md, The storage does not answer)"
+	why := "its disk does not answer; its backend may be down (" + pages.StorageDoesNotAnswer.String() + ")"
 	if err := h.readDisk(asked, d.Path); !volume.Is(err, volume.Unavailable) {
 		why = "its disk answers, so it is frozen (fsfreeze), by a backup hook or by hand. The kernel does not record by whom. " +
 			"Thaw it as root on the server (fsfreeze --unfreeze), or delete the pods: the driver thaws it before the last unmount"

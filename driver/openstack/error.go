@@ -18,6 +18,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/openstack/transport"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
+	"github.com/cinder-csi/cinder-csi/internal/pages"
 )
 
 // errorRule gives the error kind for one kind of HTTP answer.
@@ -286,7 +287,7 @@ func loginError(ctx context.Context, r request, err error) *volume.Error {
 	}
 	var answer gophercloud.ErrUnexpectedResponseCode
 	if expired := (*cloud.ExpiredError)(nil); errors.As(err, &expired) {
-		return volume.Errorf(volume.Unauthenticated, "%s: Keystone refused a new token: the credential expired at %s; put a new one into the Secret (docs/how-to/rotate-credentials.md)",
+		return volume.Errorf(volume.Unauthenticated, "%s: Keystone refused a new token: the credential expired at %s; put a new one into the Secret ("+pages.RotateCredentials.String()+")",
 			r.object, expired.At.UTC().Format(time.RFC3339)).Cause(cause.CloudCredentials).Op(r.verb)
 	}
 	if errors.As(err, &answer) && answer.Actual < 500 && answer.Actual != http.StatusTooManyRequests {

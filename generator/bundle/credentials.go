@@ -3,6 +3,7 @@ package bundle
 import (
 	"github.com/cinder-csi/cinder-csi/generator/plan"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+	"github.com/cinder-csi/cinder-csi/internal/pages"
 	"github.com/cinder-csi/cinder-csi/internal/shell"
 )
 
@@ -43,7 +44,7 @@ func (w *text) applicationCredential(r plan.Result) {
 	w.line("Create the application credential as a member of the project. `mycloud` is the entry in your own `clouds.yaml`. The secret is shown this once:\n")
 	w.line("    cinder-csi-driver access-rules > rules.json")
 	w.line("    openstack --os-cloud mycloud application credential create cinder-csi --role member --access-rules rules.json -f yaml -c id -c secret\n")
-	w.line("%s has these rules too. Put the ID and the secret into `driver-clouds.yaml`, which nobody else may read (`chmod 600`):\n", docs(r, "The page about access rules", "docs/reference/access-rules.md"))
+	w.line("%s has these rules too. Put the ID and the secret into `driver-clouds.yaml`, which nobody else may read (`chmod 600`):\n", docs(r, "The page about access rules", pages.AccessRules))
 	w.line("    clouds:")
 	w.line("      %s:", yamlWord(r.Credentials.Value.Cloud))
 	w.line("        auth_type: v3applicationcredential")

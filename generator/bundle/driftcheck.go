@@ -2,6 +2,7 @@ package bundle
 
 import (
 	"github.com/cinder-csi/cinder-csi/generator/plan"
+	"github.com/cinder-csi/cinder-csi/internal/pages"
 	"github.com/cinder-csi/cinder-csi/internal/shell"
 )
 
@@ -59,7 +60,7 @@ func (w *text) driftCheck(r plan.Result) {
 	w.line("\n## The drift check\n")
 	w.line("The CronJob `%s` compares the decisions above with those that the cloud gives, at `%s`. It reads the Secret `%s`:", driftCheckName, r.DriftCheck.Value.Schedule, driftCheckName)
 	w.line("a `clouds.yaml` with an entry `%s`, for the same project. A credential that can only read is enough: the role `reader`, and the access rules of", r.Credentials.Value.Cloud)
-	w.line("%s. With the credential in `reader.yaml`:\n", docs(r, "the generator", "docs/reference/access-rules.md#rules-of-the-generator"))
+	w.line("%s. With the credential in `reader.yaml`:\n", docs(r, "the generator", pages.RulesOfTheGenerator))
 	w.line("```sh")
 	w.line("kubectl create secret generic %s --namespace %s --from-file=clouds.yaml=reader.yaml", driftCheckName, ns)
 	w.line("```\n")
@@ -76,5 +77,5 @@ func (w *text) driftCheck(r plan.Result) {
 	w.line("kubectl get jobs --namespace %s --selector %s=%s", ns, componentLabel, driftCheckComponent)
 	w.line("kubectl logs --namespace %s --selector app=%s --tail=-1 --prefix", ns, driftCheckName)
 	w.line("```\n")
-	w.line("%s says what to do then, and how an alert reports a failed run.", docs(r, "How to check for drift", "docs/how-to/check-for-drift.md"))
+	w.line("%s says what to do then, and how an alert reports a failed run.", docs(r, "How to check for drift", pages.CheckForDrift))
 }

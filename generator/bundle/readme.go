@@ -12,6 +12,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/generator/plan"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+	"github.com/cinder-csi/cinder-csi/internal/pages"
 	"github.com/cinder-csi/cinder-csi/internal/printable"
 	"github.com/cinder-csi/cinder-csi/internal/shell"
 )
@@ -180,7 +181,7 @@ func (w *text) prerequisites(r plan.Result, planes []*plane) {
 	}
 	w.line("- No other driver named `%s` in the cluster: two drivers never share a name.", r.Driver.Value)
 	if r.Target == v1alpha1.Vanilla && r.Driver.Value == contract.DriverName {
-		w.line("  Upstream's plugin has it: %s says what to look at first, how to swap and how to go back.", docs(r, "how to replace it", "docs/how-to/replace-upstream.md"))
+		w.line("  Upstream's plugin has it: %s says what to look at first, how to swap and how to go back.", docs(r, "how to replace it", pages.ReplaceUpstream))
 	}
 	w.takeOver(r)
 }
@@ -229,11 +230,11 @@ func (w *text) apply(r plan.Result, planes []*plane) {
 }
 
 // docs names a page of the documentation. It is a link if the configuration says where a copy of the repository is.
-func docs(r plan.Result, text, page string) string {
+func docs(r plan.Result, text string, page pages.Page) string {
 	if base := r.RunbookBase.Value; base != "" {
-		return "[" + text + "](" + base + "/" + page + ")"
+		return "[" + text + "](" + page.Below(base) + ")"
 	}
-	return text + " (`" + page + "` of cinder-csi)"
+	return text + " (" + page.Title() + " of cinder-csi)"
 }
 
 // chartPlace is a path that exists nowhere: the reader must set it, because the chart is not in the directory of the bundle.
@@ -361,11 +362,8 @@ func onOff(b bool) string {
 // configKey is the name of a key of the configuration.
 var configKey = regexp.MustCompile(`\b(spec|metadata)(\.\w+(\[\d+\])?)+`)
 
-// inCode is a command that a reason has in backquotes, the name of a key, or a page of the documentation.
-var inCode = regexp.MustCompile("`[^`]+`|" + docsPage.String() + "|" + configKey.String())
-
-// docsPage is a page of the documentation.
-var docsPage = regexp.MustCompile(`\bdocs/[a-z/-]+\.md`)
+// inCode is a command that a reason has in backquotes, or the name of a key.
+var inCode = regexp.MustCompile("`[^`]+`|" + configKey.String())
 
 // sentence makes a reason one that reads well in Markdown: keys in code, a capital unless it begins with a key, a full stop.
 func sentence(s string) string {

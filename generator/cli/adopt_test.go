@@ -128,7 +128,7 @@ func TestAdoptNamesWhatTheClusterHas(t *testing.T) {
 	for _, want := range []string{
 		"DaemonSet storage/cinder-nodeplugin-a, DaemonSet storage/cinder-nodeplugin-b, Deployment storage/cinder-controllerplugin; 5 PersistentVolumes, of which 1 are in-tree (spec.cinder); 1 StorageClasses of kubernetes.io/cinder.",
 		"Move the data of these PersistentVolumes first: pv-shared.",
-		"These PersistentVolumes name Secrets; if these are for several clouds, replace only the image (docs/how-to/replace-upstream.md): pv-secret.",
+		"These PersistentVolumes name Secrets; if these are for several clouds, replace only the image (page \"Replace upstream's cinder-csi-plugin\"): pv-secret.",
 		"these PersistentVolumes need one. Set spec.topology.mode to enabled, with a zoneMap: pv-zoned, pv-in-tree.",
 		"set spec.clusterID to it: blue.",
 		"kubectl --namespace storage get daemonset cinder-nodeplugin-b -o json | jq \"$clean\" > upstream-node-2.json",

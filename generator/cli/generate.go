@@ -21,6 +21,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/generator/verify"
 	"github.com/cinder-csi/cinder-csi/generator/worktree"
+	"github.com/cinder-csi/cinder-csi/internal/pages"
 )
 
 // generate is one run of the command.
@@ -188,7 +189,7 @@ func noImage(names []string) error {
 		keys[i] = "spec.images." + name
 		lines[i] = fmt.Sprintf("    %s: {registry: registry.example.com, repository: cinder-csi/cinder-csi-%s, tag: v0.1.0}", name, name)
 	}
-	return usage("%s: no registry has this image by default. Build it, or copy that of a release (docs/how-to/build-the-image.md), push it where the nodes pull from, "+
+	return usage("%s: no registry has this image by default. Build it, or copy that of a release ("+pages.BuildTheImage.String()+"), push it where the nodes pull from, "+
 		"and say so in the configuration (--config), for example:\nspec:\n  images:\n%s", strings.Join(keys, ", "), strings.Join(lines, "\n"))
 }
 

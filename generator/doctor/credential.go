@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/cinder-csi/cinder-csi/generator/inspect"
+	"github.com/cinder-csi/cinder-csi/internal/pages"
 )
 
 // token is how Keystone describes the token in use.
@@ -124,7 +125,7 @@ func (c *cloudCheck) checkApplicationCredential(ctx context.Context, t token) {
 		return
 	}
 	if body.Credential.Expires != "" {
-		c.checkExpiryOf("application credential "+a.Name, body.Credential.Expires, "create a new one, and replace the Secret (docs/how-to/rotate-credentials.md)")
+		c.checkExpiryOf("application credential "+a.Name, body.Credential.Expires, "create a new one, and replace the Secret ("+pages.RotateCredentials.String()+")")
 	}
 }
 
@@ -160,7 +161,7 @@ func (c *cloudCheck) checkAccessRules(have []accessRule) {
 		return
 	}
 	c.report.add("cloud.access-rules", Error, fmt.Sprintf("%d access rules are missing: %s", len(missing), strings.Join(missing, "; ")),
-		"Cinder and Nova refuse those requests with HTTP 401", "rules of a credential cannot change: create a new one with docs/reference/access-rules.md")
+		"Cinder and Nova refuse those requests with HTTP 401", "rules of a credential cannot change: create a new one ("+pages.AccessRules.String()+")")
 }
 
 // blockStorageNames are the names that Cinder's service_type may have.

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
+	"github.com/cinder-csi/cinder-csi/internal/pages"
 )
 
 // unpublished are the images of this project as a configuration that does not name them has them, with their keys of spec.images. No registry
@@ -54,7 +55,7 @@ func (c *images) check(ctx context.Context, image string) {
 	}
 	if key := unpublished[ref.Context().Name()]; key != "" {
 		c.report.add("image", Error, "no registry is named for the "+key+" image", "the pods do not start without it",
-			"build it (docs/how-to/build-the-image.md) or copy one of a release, push it to your registry, and name that in spec.images."+key)
+			"build it ("+pages.BuildTheImage.String()+") or copy one of a release, push it to your registry, and name that in spec.images."+key)
 		return
 	}
 	registry := ref.Context().RegistryStr()

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+	"github.com/cinder-csi/cinder-csi/internal/pages"
 )
 
 // checkZones reports on the zones, and on the decision that the plan makes from them.
@@ -67,7 +68,7 @@ func (c *cloudCheck) listed(id, what string, state v1alpha1.State, reason string
 	if state != v1alpha1.Denied && state != v1alpha1.Unsupported {
 		return c.known(id, what, state, reason)
 	}
-	reason, do := c.refusal(reason, "give the user the role reader or member, or add the access rule (docs/reference/access-rules.md)")
+	reason, do := c.refusal(reason, "give the user the role reader or member, or add the access rule ("+pages.AccessRules.String()+")")
 	c.report.add(id, Error, "this credential may not read the "+what+": "+reason, "every member of a project may, and generate writes no bundle without them", do)
 	return false
 }

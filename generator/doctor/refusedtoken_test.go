@@ -12,7 +12,7 @@ import (
 // With a Keystone whose clock is a day behind, every token is expired for Cinder and Nova. Their middleware answers that with the same 401 as a
 // missing access rule, so only the token and the clocks show which it is.
 func TestTheAdviceAboutARefusedTokenNamesTheCauseThatTheTokenAllows(t *testing.T) {
-	const rule, clock = "the access rule is missing", "#a-clock-is-wrong"
+	const rule, clock = "the access rule is missing", "A clock is wrong"
 	short := []openstacksim.AccessRule{{Service: "compute", Method: "GET", Path: "/v2.1/**"}, {Service: "volumev3", Method: "GET", Path: "/v3/"}}
 	for name, c := range map[string]struct {
 		fault        func(*bed)

@@ -11,6 +11,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/generator/inspect"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
+	"github.com/cinder-csi/cinder-csi/internal/pages"
 )
 
 // get sends one GET to a service of the cloud.
@@ -100,7 +101,7 @@ func (c *cloudCheck) probe(ctx context.Context, p probe, path string) bool {
 	case v1alpha1.Known:
 		return true
 	case v1alpha1.Denied:
-		reason, do := c.refusal(reason, "give the user a role that may do so, or add the access rule (docs/reference/access-rules.md)")
+		reason, do := c.refusal(reason, "give the user a role that may do so, or add the access rule ("+pages.AccessRules.String()+")")
 		c.report.add("cloud.rights.read", p.severity, request+" is refused: "+reason, "the driver cannot "+p.without, do)
 	case v1alpha1.Failed:
 		c.report.add("cloud.rights.read", p.severity, request+" fails: "+reason, "the driver cannot "+p.without, "try again; if it stays, tell the operator of the cloud")
@@ -112,13 +113,13 @@ func (c *cloudCheck) probe(ctx context.Context, p probe, path string) bool {
 // refusal gives the reason of a refused request, and the advice. A service that answers 401 to a fresh token gives no reason. An
 // access rule is missing, or its clock says that the token has expired. The token shows whether it can be a rule.
 func (c *cloudCheck) refusal(reason, missingRight string) (what, do string) {
-	const clock = "compare the clocks of the hosts of Keystone, Cinder and Nova: cloud.clock in this report, or timedatectl on each " +
-		"(docs/how-to/troubleshoot.md#a-clock-is-wrong)"
+	clock := "compare the clocks of the hosts of Keystone, Cinder and Nova: cloud.clock in this report, or timedatectl on each " +
+		"(" + pages.ClockIsWrong.String() + ")"
 	switch {
 	case reason != inspect.RefusedToken:
 		return reason, missingRight
 	case c.withoutRules:
 		return "HTTP 401 with a fresh token", "the credential has no access rules, so none is missing; " + clock
 	}
-	return "HTTP 401 with a fresh token", "if cloud.access-rules says that the access rule is missing, create a new credential with it (docs/reference/access-rules.md); else " + clock
+	return "HTTP 401 with a fresh token", "if cloud.access-rules says that the access rule is missing, create a new credential with it (" + pages.AccessRules.String() + "); else " + clock
 }

@@ -9,12 +9,13 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 
 	"github.com/cinder-csi/cinder-csi/internal/cluster"
+	"github.com/cinder-csi/cinder-csi/internal/pages"
 )
 
 // checkTaken looks for another bundle of this project. With the same driver name its ClusterRoleBindings have the same names, so the bundle that
 // is applied last takes the rights of the other. Its pods may have the same namespace and name.
 func (c *clusterCheck) checkTaken(ctx context.Context, listed bool) {
-	const do = "give this bundle its own spec.driver.name and spec.namespaces: see docs/how-to/several-clouds.md, Two bundles in one cluster"
+	do := "give this bundle its own spec.driver.name and spec.namespaces: see " + pages.TwoBundles.String()
 	var bound, workloads []string
 	for _, want := range c.Bundle.Bindings {
 		var have rbacv1.ClusterRoleBinding

@@ -9,6 +9,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/internal/cloudconf"
+	"github.com/cinder-csi/cinder-csi/internal/pages"
 	"github.com/cinder-csi/cinder-csi/internal/shell"
 )
 
@@ -159,7 +160,7 @@ func (p *proposal) readConfSection(s *cloudconf.Section) error {
 		case strings.EqualFold(s.Name, config.Zone):
 			p.mapZone(name, s.Subsection, k.Value)
 		case strings.EqualFold(s.Name, config.Global) && s.Subsection != "":
-			p.note(name+" of one of several clouds", "", "a bundle serves one cloud; replace only the image of upstream's plugin (docs/how-to/replace-upstream.md)")
+			p.note(name+" of one of several clouds", "", "a bundle serves one cloud; replace only the image of upstream's plugin ("+pages.ReplaceUpstream.String()+")")
 		case strings.EqualFold(s.Name, config.Global) && k.Value == "" && !k.Bare:
 			p.note(name, "", "it is empty")
 		case r.set != nil && holdsTemplate(k.Value):

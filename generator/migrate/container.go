@@ -11,13 +11,15 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/internal/cluster"
+	"github.com/cinder-csi/cinder-csi/internal/pages"
 )
 
 const (
 	flagOfBundle = "the bundle sets it"
 	noEffect     = "it has no effect in this driver"
-	oneCloud     = "a bundle serves one cloud; for several, replace only the image of upstream's plugin (docs/how-to/replace-upstream.md)"
 )
+
+var oneCloud = "a bundle serves one cloud; for several, replace only the image of upstream's plugin (" + pages.ReplaceUpstream.String() + ")"
 
 // flagRules has a row for each flag of upstream's plugin that is not passed on in spec.driver.extraArgs.
 var flagRules = []rule{
@@ -153,7 +155,7 @@ func (p *proposal) setContainerResources(of pods, name string, given corev1.Reso
 // readDriver reads flags and environment of upstream's plugin. The node pods repeat what the controller decides.
 func (p *proposal) readDriver(of pods, c corev1.Container) error {
 	key := "container " + c.Name + " "
-	p.note(key+"image", "", "it is the image of upstream's plugin; name that of this driver in spec.images.driver (docs/how-to/build-the-image.md)")
+	p.note(key+"image", "", "it is the image of upstream's plugin; name that of this driver in spec.images.driver ("+pages.BuildTheImage.String()+")")
 	for _, from := range c.EnvFrom {
 		switch {
 		case from.SecretRef != nil:

@@ -11,6 +11,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/cinder-csi/cinder-csi/internal/cluster"
+	"github.com/cinder-csi/cinder-csi/internal/pages"
 	"github.com/cinder-csi/cinder-csi/internal/shell"
 )
 
@@ -181,7 +182,7 @@ func (a Adoption) checks() []Step {
 	}
 	if a.Found == nil {
 		return []Step{{
-			Text:     "Look at the volumes. Move data of file systems with ReadWriteMany first; with Secrets of several clouds replace only the image; with zones keep topology on (docs/how-to/replace-upstream.md).",
+			Text:     "Look at the volumes. Move data of file systems with ReadWriteMany first; with Secrets of several clouds replace only the image; with zones keep topology on (" + pages.ReplaceUpstream.String() + ").",
 			Commands: []string{listVolumes(a.Bundle.DriverName)},
 		}, {Text: fmt.Sprintf("Compare the value of --cluster of the old driver with %q, that of the bundle (spec.clusterID).", a.ClusterID)}, classes, doctor}
 	}
@@ -201,7 +202,7 @@ func (a Adoption) findings() []Step {
 		what  string
 	}{
 		{f.Shared, "The new driver refuses to attach a file system to several nodes. Move the data of these PersistentVolumes first"},
-		{f.WithSecret, "A bundle serves one cloud. These PersistentVolumes name Secrets; if these are for several clouds, replace only the image (docs/how-to/replace-upstream.md)"},
+		{f.WithSecret, "A bundle serves one cloud. These PersistentVolumes name Secrets; if these are for several clouds, replace only the image (" + pages.ReplaceUpstream.String() + ")"},
 		{a.unusableZones(), "Nodes get no zone label from this bundle, and these PersistentVolumes need one. Set spec.topology.mode to enabled, with a zoneMap"},
 		{a.unserved(f.InTree), "Kubernetes gives in-tree volumes to the driver with the name " + cluster.UpstreamName + ", which this bundle does not have. Set spec.driver.name, or these PersistentVolumes have no driver"},
 		{a.unserved(f.InTreeClasses), "Kubernetes gives claims of in-tree classes to the driver with the name " + cluster.UpstreamName + ", which this bundle does not have. Set spec.driver.name, or replace these StorageClasses"},

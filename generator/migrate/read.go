@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/cinder-csi/cinder-csi/internal/cluster"
+	"github.com/cinder-csi/cinder-csi/internal/pages"
 )
 
 // input is what was read of all files.
@@ -151,9 +152,9 @@ func (in *input) tellUnread(source string, other *otherKinds) error {
 		"the workloads, classes, ConfigMaps and PersistentVolumes of an installation, and the configuration of OpenShift and HyperShift%s", ErrFile, source, found, strings.Join(advice, ""))
 }
 
-const (
+var (
 	ofKubespray = "it has variables of Kubespray. Give what Kubespray makes of them: cinder-csi-*.yml and the cloud.conf in /etc/kubernetes of a control plane node, or --kubeconfig"
-	ofOperator  = "OpenShift's operator makes it of objects that import reads: Infrastructure, ClusterCSIDriver, Proxy, Network, APIServer and the ConfigMaps (docs/how-to/import.md)"
+	ofOperator  = "OpenShift's operator makes it of objects that import reads: Infrastructure, ClusterCSIDriver, Proxy, Network, APIServer and the ConfigMaps (" + pages.ImportAConfiguration.String() + ")"
 )
 
 // aboutTheDriver is what to do with a document that import knows to be about the driver and does not read.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+	"github.com/cinder-csi/cinder-csi/internal/pages"
 )
 
 // isValues recognises values by what only this chart has: many charts have a nameOverride. An object of Kubernetes has a kind.
@@ -182,7 +183,7 @@ var chartRules = slices.Concat(
 		{key: "csi.livenessprobe.initialDelaySeconds", why: "the probes of a bundle have fixed times"},
 		{key: "csi.livenessprobe.timeoutSeconds", why: "the probes of a bundle have fixed times"},
 		{key: "csi.livenessprobe.periodSeconds", why: "the probes of a bundle have fixed times"},
-		{key: "csi.plugin.image.repository", why: "it is the image of upstream's plugin; name that of this driver in spec.images.driver (docs/how-to/build-the-image.md)"},
+		{key: "csi.plugin.image.repository", why: "it is the image of upstream's plugin; name that of this driver in spec.images.driver (" + pages.BuildTheImage.String() + ")"},
 		{key: "csi.plugin.image.tag", why: "it is the image of upstream's plugin"},
 		{key: "csi.plugin.image.pullPolicy", to: "spec.images.driver.pullPolicy", set: func(p *proposal, v value) error { return v.into(&p.Spec.Images.Driver.PullPolicy) }},
 		{key: "csi.plugin.volumes", why: "the bundle mounts what the driver needs; for a CA put its PEM into spec.credentials.caBundle"},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+	"github.com/cinder-csi/cinder-csi/internal/pages"
 )
 
 // ConfigError says that nothing was decided because the configuration cannot be right; Problems holds every reason, each a
@@ -30,7 +31,7 @@ func (e *FactError) Error() string {
 	}
 	if len(e.Rights) > 0 {
 		parts = append(parts, "this credential may not read what every member of a project may, so nothing was decided. Give it the role reader or member, "+
-			"or add the access rule (docs/reference/access-rules.md). After HTTP 401, cinder-csi-generator doctor says whether a rule is missing or a clock is wrong:\n  "+strings.Join(e.Rights, "\n  "))
+			"or add the access rule ("+pages.AccessRules.Title()+"). After HTTP 401, cinder-csi-generator doctor says whether a rule is missing or a clock is wrong:\n  "+strings.Join(e.Rights, "\n  "))
 	}
 	return strings.Join(parts, "\n")
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+	"github.com/cinder-csi/cinder-csi/internal/pages"
 )
 
 // The parts of an image's reference, as container runtimes read it (distribution's reference grammar). A registry may have the
@@ -84,7 +85,7 @@ const generatorImage = "generator"
 const noRegistry = "registry.invalid/"
 
 // unpublished says what a person must do about an image that no registry has.
-const unpublished = "no registry has this image by default: build or mirror it (docs/how-to/build-the-image.md) and set spec.images."
+var unpublished = "no registry has this image by default: build or mirror it (" + pages.BuildTheImage.Title() + ") and set spec.images."
 
 // Unpublished are the images, by their names in spec.images, that no registry has. A bundle with one can be read, not run.
 func (r Result) Unpublished() []string {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+	"github.com/cinder-csi/cinder-csi/internal/pages"
 )
 
 // TopologyIsOff begins the warning about zones that do not match.
@@ -95,7 +96,7 @@ func (d *decider) checkLabels(which string, zones []string) {
 	for _, zone := range zones {
 		label := contract.ZoneLabel(zone)
 		if other, twice := first[label]; twice {
-			d.fail("%s zones %q and %q have the same label, %q: volumes for one may be made in the other; see docs/explanation/topology.md", which, other, zone, label)
+			d.fail("%s zones %q and %q have the same label, %q: volumes for one may be made in the other; see %s", which, other, zone, label, pages.Zones.Title())
 			continue
 		}
 		first[label] = zone

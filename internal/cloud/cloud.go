@@ -16,6 +16,8 @@ import (
 	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack"
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/tokens"
+
+	"github.com/cinder-csi/cinder-csi/internal/pages"
 )
 
 // Options are the options of Connect.
@@ -119,7 +121,7 @@ type ExpiredError struct {
 }
 
 func (e *ExpiredError) Error() string {
-	return "the credential expired at " + e.At.UTC().Format(time.RFC3339) + "; put a new one into the Secret (docs/how-to/rotate-credentials.md): " + e.cause.Error()
+	return "the credential expired at " + e.At.UTC().Format(time.RFC3339) + "; put a new one into the Secret (" + pages.RotateCredentials.String() + "): " + e.cause.Error()
 }
 
 func (e *ExpiredError) Unwrap() error { return e.cause }

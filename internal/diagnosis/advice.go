@@ -24,22 +24,6 @@ func claimNamed(name string) string { return shell.Name(name, "CLAIM") }
 
 func attachmentNamed(name string) string { return shell.Name(name, "VOLUMEATTACHMENT") }
 
-// docsBase is the address of the directory that has docs/, without a slash at the end. A distributor sets it when the program is built:
-// -ldflags "-X github.com/cinder-csi/cinder-csi/internal/diagnosis.docsBase=https://...". Without it a page is named by its path. No address is
-// built in, because somebody else may own it one day.
-var docsBase string
-
-// page names a page of the documentation: the program is installed without its repository.
-func page(name string) string {
-	path := "docs/how-to/" + name
-	if docsBase == "" {
-		return path
-	}
-	return docsBase + "/" + path
-}
-
-var stuckPage = page("free-a-stuck-volume.md")
-
 func (s *story) describePod(p corev1.Pod) string {
 	return kubectl(p.Namespace, "describe", "pod", podNamed(p.Name))
 }

@@ -10,6 +10,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/cinder-csi/cinder-csi/driver/cause"
+	"github.com/cinder-csi/cinder-csi/internal/pages"
 )
 
 // slowAttach is when an attach or detach is called stuck. A cloud needs a few seconds; external-attacher calls again after three minutes.
@@ -143,14 +144,14 @@ func (s *story) cinderAttaching() bool {
 }
 
 func (s *story) attachAdvice() []string {
-	return append([]string{"if it stays, see what a stuck volume needs: " + stuckPage}, s.listAttachments()...)
+	return append([]string{"if it stays, see what a stuck volume needs: " + pages.FreeAStuckVolume.String()}, s.listAttachments()...)
 }
 
 // stuckAdvice is for an attach or detach that the cloud has accepted and does not finish.
 func (s *story) stuckAdvice(log string) []string {
 	do := []string{
 		"give the volume, the server and the request IDs to the operator of the cloud", "the log of " + log + " on the host of the server has the reason",
-		"do not reset the status of the volume while the server may use the disk: " + stuckPage,
+		"do not reset the status of the volume while the server may use the disk: " + pages.FreeAStuckVolume.String(),
 	}
 	return append(do, s.listAttachments()...)
 }

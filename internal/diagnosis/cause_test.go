@@ -211,7 +211,7 @@ func TestACertificateOfAnUnknownCAHasItsOwnAdvice(t *testing.T) {
 		f := factsOf(t, recordings(t)["nothing-hangs"])
 		attaching(&f, text)
 		steps := diagnosis.Diagnose(f).Steps
-		if do := strings.Join(steps[len(steps)-1].Do, " "); !strings.Contains(do, "rotate-credentials.md") || strings.Contains(do, "firewall") {
+		if do := strings.Join(steps[len(steps)-1].Do, " "); !strings.Contains(do, "Replace the credentials of the driver") || strings.Contains(do, "firewall") {
 			t.Errorf("%s: advice %q", text, do)
 		}
 	}

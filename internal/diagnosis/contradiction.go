@@ -10,6 +10,7 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/contract"
+	"github.com/cinder-csi/cinder-csi/internal/pages"
 )
 
 // gaps that the comparison of Cinder, Nova and Kubernetes asks for.
@@ -108,7 +109,7 @@ func (s *story) attachedBehind() bool {
 	if s.blocked || len(servers) == 0 {
 		return s.blocked
 	}
-	do := []string{"find out who uses the disk there before you detach it: " + stuckPage}
+	do := []string{"find out who uses the disk there before you detach it: " + pages.FreeAStuckVolume.String()}
 	for _, id := range servers {
 		do = append(do, run("openstack", "server", "show", serverWord(id)))
 	}
@@ -138,7 +139,7 @@ func (s *story) compare() {
 			Name: stepCompare, What: fmt.Sprintf("Cinder volume %s has the mark of cluster %q; the driver of this cluster has %q", c.Volume.ID, mark, s.ClusterID),
 			Why: "another cluster made the volume, or the driver had another cluster ID then",
 			Do: append([]string{
-				"make sure that the other cluster does not use the volume. If it is this cluster's now, change the mark: " + page("several-clouds.md#several-clusters-in-one-project"),
+				"make sure that the other cluster does not use the volume. If it is this cluster's now, change the mark: " + pages.SeveralClusters.String(),
 				run("openstack", "volume", "set", "--property", contract.MetadataCluster+"="+s.ClusterID, s.volumeWord()),
 			}, s.showVolume()...),
 		})

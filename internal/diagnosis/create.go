@@ -10,6 +10,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/cinder-csi/cinder-csi/driver/cause"
+	"github.com/cinder-csi/cinder-csi/internal/pages"
 )
 
 // selectedNode is set by the scheduler when it has chosen a node for the first pod of a claim (Kubernetes, "Well-Known Labels, Annotations
@@ -92,7 +93,7 @@ func (s *story) create() {
 	if s.static() {
 		s.hang(cause.BindWaiting, Step{
 			Name: stepBind, State: Waiting, What: "PersistentVolume " + s.Claim.Spec.VolumeName + " of the claim does not exist", Since: since(s.Claim.CreationTimestamp.Time),
-			Why: "the claim names it in spec.volumeName", Do: []string{"create the PersistentVolume: " + page("import-a-volume.md#import-an-existing-volume"), run("kubectl", "get", "persistentvolumes")},
+			Why: "the claim names it in spec.volumeName", Do: []string{"create the PersistentVolume: " + pages.ImportAVolume.String(), run("kubectl", "get", "persistentvolumes")},
 		})
 		return
 	}

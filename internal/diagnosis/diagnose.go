@@ -9,6 +9,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/cinder-csi/cinder-csi/driver/cause"
+	"github.com/cinder-csi/cinder-csi/internal/pages"
 	"github.com/cinder-csi/cinder-csi/internal/shell"
 )
 
@@ -134,7 +135,7 @@ func (s *story) claim() {
 	case c.Status.Phase == corev1.ClaimLost:
 		s.hang(cause.ClaimLost, Step{
 			Name: stepClaim, What: "the claim is Lost", Since: since(c.CreationTimestamp.Time), Why: "PersistentVolume " + c.Spec.VolumeName + " is gone",
-			Do: []string{"if the Cinder volume still exists, create its PersistentVolume again: " + page("import-a-volume.md#import-an-existing-volume"), run("openstack", "volume", "list", "--name", volumeName(*c))},
+			Do: []string{"if the Cinder volume still exists, create its PersistentVolume again: " + pages.ImportAVolume.String(), run("openstack", "volume", "list", "--name", volumeName(*c))},
 		})
 	case c.DeletionTimestamp != nil:
 		s.done(stepClaim, "the claim is being deleted")

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/cinder-csi/cinder-csi/driver/cause"
+	"github.com/cinder-csi/cinder-csi/internal/pages"
 )
 
 // olderCause gives the cause of an error whose text has no ID.
@@ -48,22 +49,21 @@ func causeOf(name, text string) cause.ID {
 }
 
 var (
-	cloudDoctor     = run("cinder-csi-generator", "doctor", "--skip-cluster")
-	accessRulesPage = strings.Replace(page("access-rules.md"), "how-to", "reference", 1)
+	cloudDoctor = run("cinder-csi-generator", "doctor", "--skip-cluster")
 
 	credentialAdvice = []string{
-		"correct the Secret with clouds.yaml; the driver reads it again without a restart: " + page("rotate-credentials.md"),
-		"if the credentials are right, a clock may be wrong: " + page("troubleshoot.md#a-clock-is-wrong") + ". This checks the login and compares the clocks:", cloudDoctor,
+		"correct the Secret with clouds.yaml; the driver reads it again without a restart: " + pages.RotateCredentials.String(),
+		"if the credentials are right, a clock may be wrong: " + pages.ClockIsWrong.String() + ". This checks the login and compares the clocks:", cloudDoctor,
 	}
 	tokenAdvice = []string{
-		"if the application credential of the driver has access rules, create a new one with the rule that the error names: " + accessRulesPage,
-		"if it has none, or the rule is among them, a clock is wrong: " + page("troubleshoot.md#a-clock-is-wrong") + ". This compares the rules and the clocks:", cloudDoctor,
+		"if the application credential of the driver has access rules, create a new one with the rule that the error names: " + pages.AccessRules.String(),
+		"if it has none, or the rule is among them, a clock is wrong: " + pages.ClockIsWrong.String() + ". This compares the rules and the clocks:", cloudDoctor,
 	}
 	caAdvice = []string{
-		"the driver does not trust the certificate of the cloud. Put the CA of the cloud into its place; no pod restarts: " + page("rotate-credentials.md") + "#the-ca-changed", cloudDoctor,
+		"the driver does not trust the certificate of the cloud. Put the CA of the cloud into its place; no pod restarts: " + pages.CAChanged.String(), cloudDoctor,
 	}
 	otherClusterAdvice = []string{
-		"if the other cluster still exists, leave the volume to it. If it is lost, change the mark; this prints the commands: " + page("recover-a-cluster.md") + "#with-another-cluster-id",
+		"if the other cluster still exists, leave the volume to it. If it is lost, change the mark; this prints the commands: " + pages.AnotherClusterID.String(),
 		run("kubectl", "cinder", "recover", "--cluster-id", "OLD", "--new-cluster-id", "NEW", "--output", "commands", "--os-cloud", "CLOUD"),
 	}
 	quotaAdvice = []string{"delete volumes that nobody needs, or have the operator of the cloud raise the quota; the driver then succeeds by itself", run("openstack", "quota", "show", "--volume", "--usage")}
@@ -96,10 +96,10 @@ func readable(text string) string {
 // adviceOf is what to do about a cause, with commands. The table of causes has a sentence for the others.
 var adviceOf = map[cause.ID][]string{
 	cause.CloudCredentials:   credentialAdvice,
-	cause.CloudRights:        {"give the user a role or the access rule that the error names: " + accessRulesPage, cloudDoctor},
+	cause.CloudRights:        {"give the user a role or the access rule that the error names: " + pages.AccessRules.String(), cloudDoctor},
 	cause.CloudTokenRefused:  tokenAdvice,
 	cause.CloudCertificate:   caAdvice,
-	cause.CloudSettings:      {"correct the setting that the error names; no pod restarts: " + page("rotate-credentials.md"), cloudDoctor},
+	cause.CloudSettings:      {"correct the setting that the error names; no pod restarts: " + pages.RotateCredentials.String(), cloudDoctor},
 	cause.CloudUnreachable:   {"the driver retries; check DNS, proxy and firewall between the controller pods and the cloud, and ask its operator", cloudDoctor},
 	cause.VolumeOtherCluster: otherClusterAdvice,
 	cause.QuotaVolumes:       quotaAdvice, cause.QuotaGigabytes: quotaAdvice, cause.QuotaSnapshots: quotaAdvice, cause.QuotaBackups: quotaAdvice, cause.QuotaExceeded: quotaAdvice,

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/cinder-csi/cinder-csi/driver/cause"
+	"github.com/cinder-csi/cinder-csi/internal/pages"
 )
 
 // mount is what kubelet does on the node with the node plugin.
@@ -49,7 +50,7 @@ func (s *story) finding(node, reason string) {
 		step.What = "the file system of the volume is read-only on node " + node + ", after an error of its disk"
 		step.Do = []string{
 			"find out why the disk failed", kernelLog,
-			"then delete every pod that uses the claim there: the driver checks the file system before it mounts it again. " + page("troubleshoot.md") + "#file-system-is-read-only",
+			"then delete every pod that uses the claim there: the driver checks the file system before it mounts it again. " + pages.FileSystemReadOnly.String(),
 		}
 		s.hang(cause.MountReadOnly, step)
 	case "FileSystemErrors":
@@ -58,7 +59,7 @@ func (s *story) finding(node, reason string) {
 		s.hang(cause.MountUnhealthy, step)
 	default:
 		step.What = "the disk of the volume does not work on node " + node
-		step.Do = []string{"repair the storage behind Cinder; the driver goes on by itself: " + page("troubleshoot.md") + "#the-storage-does-not-answer", kernelLog}
+		step.Do = []string{"repair the storage behind Cinder; the driver goes on by itself: " + pages.StorageDoesNotAnswer.String(), kernelLog}
 		s.hang(cause.MountUnhealthy, step)
 	}
 }

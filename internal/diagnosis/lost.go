@@ -16,6 +16,7 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
 	"github.com/cinder-csi/cinder-csi/internal/cluster"
+	"github.com/cinder-csi/cinder-csi/internal/pages"
 	"github.com/cinder-csi/cinder-csi/internal/printable"
 	"github.com/cinder-csi/cinder-csi/internal/shell"
 )
@@ -257,7 +258,7 @@ func PrintMissing(out io.Writer, m MissingObjects, columns int) error {
 	}
 	p.text("", fmt.Sprintf("%d of %d objects name something that Cinder does not have", len(m.Missing), m.Checked))
 	if len(m.Missing) > 0 {
-		p.text("", "What to do: "+page("recover-a-cluster.md#after-a-restore-of-etcd"))
+		p.text("", "What to do: "+pages.AfterRestoreOfEtcd.String())
 	}
 	return p.err
 }

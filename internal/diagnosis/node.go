@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/cinder-csi/cinder-csi/driver/cause"
+	"github.com/cinder-csi/cinder-csi/internal/pages"
 	"github.com/cinder-csi/cinder-csi/internal/shell"
 )
 
@@ -154,7 +155,7 @@ func (s *story) volumeTrouble() bool {
 	}
 	if v := s.Cloud.Volume; v != nil && strings.HasPrefix(v.Status, "error") && v.Status != "error_extending" {
 		s.hang(cause.VolumeError, Step{Name: stepAttach, What: s.volumeText(), Since: since(v.Updated.Time), Why: s.Cloud.Message, Do: append([]string{
-			"Nova attaches no volume in this status; have the operator of the cloud find the cause and reset the status: " + stuckPage,
+			"Nova attaches no volume in this status; have the operator of the cloud find the cause and reset the status: " + pages.FreeAStuckVolume.String(),
 		}, s.showVolume()...)})
 		return true
 	}

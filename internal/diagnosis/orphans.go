@@ -14,6 +14,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
 	"github.com/cinder-csi/cinder-csi/internal/cluster"
+	"github.com/cinder-csi/cinder-csi/internal/pages"
 	"github.com/cinder-csi/cinder-csi/internal/printable"
 )
 
@@ -194,7 +195,7 @@ func PrintOrphans(out io.Writer, o Orphans, columns int) error {
 	p.line("")
 	p.text("", fmt.Sprintf("%d objects with the mark %q that nothing in this cluster names", len(o.Orphans), o.ClusterID))
 	if len(o.Orphans) > 0 {
-		p.text("", "Before you delete one: does another cluster in this project have the same ID? Was this cluster restored from an older backup? See "+page("troubleshoot.md#orphans"))
+		p.text("", "Before you delete one: does another cluster in this project have the same ID? Was this cluster restored from an older backup? See "+pages.Orphans.String())
 	}
 	return p.err
 }

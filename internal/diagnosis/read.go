@@ -12,6 +12,7 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
 	"github.com/cinder-csi/cinder-csi/internal/cluster"
+	"github.com/cinder-csi/cinder-csi/internal/pages"
 )
 
 // Sources are where the facts come from.
@@ -141,7 +142,7 @@ func (r *reader) missing(ctx context.Context, what, path string, into any) (ther
 func (r *reader) gap(what string, err error) {
 	do := ""
 	if errors.Is(err, cluster.ErrDenied) {
-		do = "use a kubeconfig with the right to read it: " + page("troubleshoot.md#rights")
+		do = "use a kubeconfig with the right to read it: " + pages.RightsToDiagnose.String()
 	}
 	r.facts.Gaps = append(r.facts.Gaps, Gap{What: what, Why: err.Error(), Do: do})
 }

@@ -1,4 +1,4 @@
-# What proves a promise: a directory of test/suite each. test/README.md says what each proves, docs/contributing/test.md what each needs.
+# What proves a promise: a directory of test/suite each. test/README.md says what each proves, test/TARGETS.md what each needs.
 # GOGC=400 where thousands of small clouds come and go: measured on random histories, it saves an eighth of the processor time.
 GATE := go run ./test/kit/gate --
 # Another driver to compare with is a finished program: nothing here builds one. What it has beside, such as manifests, is in the directory UPSTREAM.

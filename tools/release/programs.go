@@ -91,7 +91,7 @@ func (r *release) sizeOf(name string) string {
 func (r *release) linkerFlags() string {
 	flags := "-s -w -X main.version=" + r.Version
 	if r.Home != "" {
-		flags += " -X " + project + "/internal/diagnosis.docsBase=" + r.Home + "/blob/" + r.Version
+		flags += " -X " + project + "/internal/pages.base=" + r.Home + "/blob/" + r.Version
 	}
 	return flags
 }

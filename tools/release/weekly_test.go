@@ -36,7 +36,7 @@ func TestTheWeeklyStagesAreTargetsWithARowInThePage(t *testing.T) {
 	if len(workflow.Permissions) != 1 || workflow.Permissions["contents"] != "read" || strings.Contains(string(content), "secrets.") {
 		t.Errorf("the workflow needs to read the repository, and no more: %v", workflow.Permissions)
 	}
-	page, err := os.ReadFile("../../docs/contributing/test.md")
+	page, err := os.ReadFile("../../test/TARGETS.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func TestTheWeeklyStagesAreTargetsWithARowInThePage(t *testing.T) {
 			words = append(words, "`make "+target+"`") // which test/kit/recipes checks
 		}
 		if row := fmt.Sprintf("| `%s` | %s | %d |", s.Stage, strings.ReplaceAll(strings.Join(words, ", "), "|", `\|`), s.Minutes); !strings.Contains(string(page), "\n"+row+"\n") {
-			t.Errorf("docs/contributing/test.md has no row %s", row)
+			t.Errorf("test/TARGETS.md has no row %s", row)
 		}
 	}
 }
