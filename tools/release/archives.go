@@ -18,11 +18,11 @@ func (p program) archive(version string) string {
 	return "archives/" + p.name + "-" + version + "-" + p.String() + ".tar.gz"
 }
 
-// examples are the files of this repository that the commands of README.md, of the tutorial and of docs/how-to/review-a-deployment.md name. The last
+// examples are the files of this repository that the commands of the tutorial, of docs/how-to/use-volumes.md and of docs/how-to/review-a-deployment.md name. The last
 // page also needs the pipelines and their credential. The archive of the generator has them under the same paths, so that a user of a release needs no
 // checkout.
 var examples = []string{
-	"examples/distribution/minimal.yaml", "examples/workloads/claim-and-pod.yaml",
+	"examples/distribution/minimal.yaml", "examples/workloads/claim-and-pod.yaml", "examples/workloads/statefulset.yaml", "examples/workloads/raw-block.yaml",
 	"examples/gitops/pipelines/drift.sh", "examples/gitops/pipelines/github-actions.yaml", "examples/gitops/pipelines/gitlab-ci.yml",
 	"examples/terraform/application-credentials.tf",
 }

@@ -63,7 +63,7 @@ func TestTheArchiveOfTheGeneratorHasTheFilesThatTheFirstPagesName(t *testing.T) 
 		t.Fatal(err)
 	}
 	packed := modes(t, content)
-	for _, page := range []string{"../../README.md", "../../docs/tutorial/first-volume.md", "../../docs/how-to/review-a-deployment.md"} {
+	for _, page := range []string{"../../docs/tutorial/first-volume.md", "../../docs/how-to/use-volumes.md", "../../docs/how-to/review-a-deployment.md"} {
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)

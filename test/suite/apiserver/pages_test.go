@@ -36,7 +36,10 @@ func TestTheCommandsOfThePagesRun(t *testing.T) {
 		s.page(t, "how-to/use-volumes.md")
 		s.run(t, "kubectl", "delete", "statefulset/db", "pod/raw", "persistentvolumeclaim/raw")
 	})
-	t.Run("copy data", func(t *testing.T) { s.create(t, "how-to/copy-data.md") })
+	t.Run("copy data", func(t *testing.T) {
+		s.create(t, "how-to/copy-data.md")
+		s.keepTheName(t)
+	})
 	t.Run("backup and restore", func(t *testing.T) {
 		documents := slices.Concat(s.documents(t, "how-to/backup-and-restore.md"), s.documents(t, "how-to/import-a-volume.md"))
 		s.Write(t, "snapshot.yaml", documents[0])
@@ -143,6 +146,36 @@ func (s *server) documents(t *testing.T, page string) []string {
 		t.Fatalf("%s shows no object", page)
 	}
 	return all
+}
+
+// keepTheName gives the new volume of a StatefulSet the name of the old one, by the commands of the page. The data of both must stay.
+func (s *server) keepTheName(t *testing.T) {
+	t.Helper()
+	const volumes = `{"apiVersion": "v1", "kind": "List", "items": [
+{"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "old"}, "spec": {"capacity": {"storage": "10Gi"}, "accessModes": ["ReadWriteOnce"],
+ "claimRef": {"namespace": "default", "name": "data-db-0"}, "csi": {"driver": "cinder.csi.openstack.org", "volumeHandle": "a"}, "persistentVolumeReclaimPolicy": "Delete"}},
+{"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "new"}, "spec": {"capacity": {"storage": "10Gi"}, "accessModes": ["ReadWriteOnce"],
+ "claimRef": {"namespace": "default", "name": "data-new"}, "csi": {"driver": "cinder.csi.openstack.org", "volumeHandle": "b"}, "persistentVolumeReclaimPolicy": "Delete"}}]}`
+	s.Write(t, "volumes.json", volumes)
+	s.run(t, "kubectl", "apply", "-f", "volumes.json", "-f", "examples/workloads/statefulset.yaml")
+	names := strings.NewReplacer("OLD", "old", "NEW", "new")
+	documents := s.documents(t, "how-to/copy-data.md")
+	claims := strings.Join([]string{documents[0], strings.Replace(documents[0], "name: data-new", "name: data-db-0", 1)}, "\n---\n")
+	s.Write(t, "object.yaml", claims)
+	s.run(t, "kubectl", "apply", "-f", "object.yaml")
+	blocks, err := readme.Blocks(s.text(t, "how-to/copy-data.md"), "Keep the name of the claim")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.shell(t, names.Replace(blocks[0]))
+	s.Write(t, "object.yaml", names.Replace(documents[len(documents)-1]))
+	s.run(t, "kubectl", "apply", "-f", "object.yaml")
+	for name, want := range map[string]string{"old": "Retain data-db-0", "new": "Retain "} {
+		if got := s.run(t, "kubectl", "get", "persistentvolume", name, "-o", "jsonpath={.spec.persistentVolumeReclaimPolicy} {.spec.claimRef.name}"); got != want {
+			t.Errorf("volume %s: want %q, got %q", name, want, got)
+		}
+	}
+	s.run(t, "kubectl", "delete", "statefulset/db", "persistentvolumeclaim/data-db-0", "persistentvolume/old", "persistentvolume/new")
 }
 
 // secondBundle applies a bundle with the keys of the page beside the first one, and deletes it. No object of the first may change.
