@@ -11,8 +11,8 @@ import (
 	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
-// Each input of the corpus of import goes the whole way: import, generate, and validate, which parses flags and cloud.conf as the driver does when
-// it starts. Equal proposals go it once.
+// Each input of the corpus of import goes the whole way: import, generate, and validate. Validate parses flags and cloud.conf as the driver does
+// when it starts. Equal proposals go it once.
 func TestTheDriverStartsWithWhatImportProposes(t *testing.T) {
 	b := newBed(t)
 	inventory := b.file(t, "inventory.yaml", b.ok(t, "inspect", "--simulated", "-o", "yaml"))

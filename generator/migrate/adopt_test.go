@@ -63,3 +63,17 @@ func TestNoCommandRunsWhatANameSays(t *testing.T) {
 		}
 	}
 }
+
+func TestWhatTheNewDriverDoesNotServeIsNamedBeforeTheSwap(t *testing.T) {
+	t.Parallel()
+	a := Adoption{Bundle: cluster.Bundle{DriverName: cluster.UpstreamName}, Found: &Found{Inline: []string{"Pod default/scratch"}, Refused: []string{"legacy (zone)"}}}
+	var all strings.Builder
+	for _, step := range a.findings() {
+		all.WriteString(step.Text + "\n")
+	}
+	for _, want := range []string{"generic ephemeral volumes (volumes[].ephemeral) before the swap", "These have such volumes: Pod default/scratch.", "refuses new claims of these StorageClasses", "legacy (zone)."} {
+		if !strings.Contains(all.String(), want) {
+			t.Errorf("want %q in:\n%s", want, all.String())
+		}
+	}
+}

@@ -31,8 +31,8 @@ func setSpread(of pods) func(*proposal, value) error {
 	return aboutPods(eachPlane(of, func(pl *v1alpha1.Plane) any { return &pl.TopologySpreadConstraints }))
 }
 
-// aboutPods leaves out the terms that select pods by a label of upstream's: no pod of a bundle has it, so they would select nothing and still
-// replace what the bundle has by default.
+// aboutPods leaves out the terms that select pods by a label of upstream's. No pod of a bundle has it, so they would select nothing. They would
+// still replace what the bundle has by default.
 func aboutPods(set func(*proposal, value) error) func(*proposal, value) error {
 	const why = "without the terms that select pods by a label of upstream's, because no pod of a bundle has it"
 	return func(p *proposal, v value) error {
@@ -58,7 +58,7 @@ func aboutPods(set func(*proposal, value) error) func(*proposal, value) error {
 	}
 }
 
-// withoutOldLabels takes out each term with a selector on a label of upstream's pods, and what is empty then. It reports whether there was one.
+// withoutOldLabels takes out each term that selects the pods of the old driver, and what is empty then. It reports whether there was one.
 func withoutOldLabels(v any, own map[string]string) (any, bool) {
 	without := false
 	switch v := v.(type) {
@@ -89,7 +89,7 @@ func withoutOldLabels(v any, own map[string]string) (any, bool) {
 	return v, false
 }
 
-// selectsOldPods reports whether a term, or a preference for one, selects the pods of the old driver by a label that those of a bundle lack.
+// selectsOldPods reports whether a term, or a preference for one, selects the pods of the old driver. Those of a bundle lack the label.
 func selectsOldPods(item any, own map[string]string) bool {
 	term, _ := item.(map[string]any)
 	if preferred, is := term["podAffinityTerm"].(map[string]any); is {

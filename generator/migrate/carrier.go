@@ -116,7 +116,7 @@ func (c *carrier) beside(above string, at any) {
 
 const (
 	ofInstaller = "it is for the tool that installs the chart, and the driver does not depend on it"
-	otherValues = "it has values of its own, for another chart or for single clusters; if this cluster gets them, give them to import as a further file"
+	otherValues = "it has values of its own, for another chart or for single clusters. If this cluster gets them, give them to import as a further file"
 )
 
 // tell has a line for a key of the carrier.

@@ -1,10 +1,14 @@
 package migrate
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
+
+	corev1 "k8s.io/api/core/v1"
 )
 
 const workload = `{apiVersion: apps/v1, kind: %s, metadata: {name: c}, spec: {template: {spec: {containers: [{name: p, image: %s, %s}]}}}}`
@@ -117,4 +121,48 @@ func TestFlagsThatMayHoldASecretAreWithheld(t *testing.T) {
 			t.Errorf("want %q in:\n%s", want, more)
 		}
 	}
+}
+
+// Kubernetes brings new keys of containers and volumes. None is left out without a line.
+func TestEachKeyOfAContainerAndOfAVolumeHasALine(t *testing.T) {
+	read := []string{"name", "image", "command", "args", "env", "envFrom", "resources", "terminationMessagePath", "emptyDir"} // used, or the bundle has it too
+	for _, c := range []struct {
+		of       reflect.Type
+		template string // of the object with the key
+		line     string
+	}{
+		{reflect.TypeFor[corev1.Container](), `{apiVersion: apps/v1, kind: Deployment, metadata: {name: c}, spec: {template: {spec: {containers: [{name: p, image: x/cinder-csi-plugin:v1, args: [--cluster=x], %s}]}}}}`, "container p KEY: left out: "},
+		{reflect.TypeFor[corev1.Volume](), `{apiVersion: apps/v1, kind: Deployment, metadata: {name: c}, spec: {template: {spec: {volumes: [{name: v, %s}], containers: [{name: p, image: x/cinder-csi-plugin:v1, args: [--cluster=x]}]}}}}`, "volume v: left out: "},
+	} {
+		for _, field := range reflect.VisibleFields(c.of) {
+			key := jsonKey(field)
+			if key == "" || strings.Contains(strings.Join(read, " ")+" ", key+" ") {
+				continue
+			}
+			text, err := json.Marshal(filled(field.Type).Interface())
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, notes := imported(t, fmt.Sprintf(c.template, key+": "+string(text)))
+			if want := strings.Replace(c.line, "KEY", key, 1); !strings.Contains(notes, want) {
+				t.Errorf("%s: want %q in:\n%s", key, want, notes)
+			}
+		}
+	}
+}
+
+// filled is a value of a type that is not empty.
+func filled(of reflect.Type) reflect.Value {
+	v := reflect.New(of).Elem()
+	switch of.Kind() {
+	case reflect.Pointer:
+		v.Set(filled(of.Elem()).Addr())
+	case reflect.Slice:
+		v.Set(reflect.Append(v, filled(of.Elem())))
+	case reflect.String:
+		v.SetString("x")
+	case reflect.Bool:
+		v.SetBool(true)
+	}
+	return v
 }

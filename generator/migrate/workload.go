@@ -241,7 +241,7 @@ func setVolumes(p *proposal, _ value) error {
 	for _, v := range template.Spec.Volumes {
 		key := "volume " + v.Name
 		switch {
-		case v.Secret != nil || v.ConfigMap != nil || v.Projected != nil:
+		case len(mounts(v)) > 0:
 			for _, from := range mounts(v) {
 				p.noteMount(key, from)
 			}

@@ -13,7 +13,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 )
 
-// checkTexts refuses configured texts with a variable, control characters or a secret. Nothing fills in a variable later, and
+// checkTexts refuses configured texts with a variable, a template, control characters or a secret. Nothing fills these in later, and
 // not every reader of YAML takes control characters. It returns false if there is a secret. Then no other message may follow,
 // because messages quote the text that is wrong.
 func (d *decider) checkTexts() bool {
@@ -39,7 +39,7 @@ func (d *decider) checkTexts() bool {
 		if v1alpha1.NamesSecret(path, s) {
 			secret(path+"."+s, "may hold a secret by its name")
 		}
-		if problem := unwritable(s); problem != "" && (path != caBundle || problem != controlCharacter) && (problem != unfilled || !isGlob(path) && !isTemplate(path)) {
+		if problem := unwritable(s); problem != "" && (path != caBundle || problem != controlCharacter) && (problem != unfilled && problem != unrendered || !isGlob(path) && !isTemplate(path)) {
 			d.problem("%s: %s", path, problem)
 		}
 	})
@@ -52,6 +52,7 @@ func (d *decider) checkTexts() bool {
 const (
 	controlCharacter = "holds a control character"
 	unfilled         = "holds ${, as of a variable that nothing filled in"
+	unrendered       = "holds {{, as of a template that nothing rendered"
 )
 
 // isGlob is whether a text is a pattern over the names of volume types, which may hold anything. No object of a bundle has it.
@@ -74,6 +75,8 @@ func unwritable(s string) string {
 		return v1alpha1.HoldsSecret(s)
 	case strings.Contains(s, "${"):
 		return unfilled
+	case strings.Contains(s, "{{"):
+		return unrendered
 	case strings.ContainsFunc(s, unicode.IsControl), !utf8.ValidString(s), strings.ContainsAny(s, "\ufeff\ufffe\uffff"):
 		return controlCharacter
 	}
