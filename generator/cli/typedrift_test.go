@@ -85,6 +85,9 @@ func TestEachFieldWithAVolumeTypeFollowsTheType(t *testing.T) {
 						t.Errorf("want no JSON in a line, got %s", stdout)
 					}
 					_, stderr, code = b.run(t, args...)
+					if code == OK && f.field == "spec.attributesClasses.*.type" && named == "standard" {
+						t.Error("generate writes a class that moves existing volumes to another type")
+					}
 					if code == OK {
 						return
 					}

@@ -136,6 +136,7 @@ func TestWhatCannotBeRightIsRefusedWithItsKey(t *testing.T) {
 		{v1alpha1.Vanilla, "spec: {credentials: {key: a b}}", "spec.credentials.key"},
 		{v1alpha1.Vanilla, "spec: {clusterID: 'a${b}'}", "spec.clusterID: holds ${"},
 		{v1alpha1.Vanilla, "metadata: {name: '${NAME}'}", "metadata.name: holds ${"},
+		{v1alpha1.Vanilla, "spec: {planes: {node: {resources: {driver: {requests: {cpu: '-'}}}}}}", `"-" is not a quantity`},
 		{v1alpha1.Vanilla, "spec: {clusterID: 'pass -----BEGIN RSA PRIVATE KEY-----', driver: {name: pass PRIVATE KEY}}", "spec.clusterID: holds a PRIVATE KEY"},
 		{v1alpha1.Vanilla, "spec: {clusterID: '{{ .Cluster.metadata.name }}'}", "spec.clusterID: holds {{, as of a template that nothing rendered"},
 		{v1alpha1.Vanilla, "spec: {storageClasses: {overrides: {fast: {parameters: {availability: \"a\\u007f\"}}}}}", "overrides.fast.parameters.availability: holds a control character"},

@@ -21,6 +21,7 @@ func Remember(last v1alpha1.Plan, inv v1alpha1.Inventory) (v1alpha1.Inventory, [
 		return inv, nil
 	}
 	m := memory{facts: map[string]string{}, inv: inv}
+	m.last, _, _ = Restore(last)
 	for _, d := range last.Decisions {
 		for _, f := range d.Facts {
 			m.facts[f.Name] = f.Value
@@ -29,12 +30,13 @@ func Remember(last v1alpha1.Plan, inv v1alpha1.Inventory) (v1alpha1.Inventory, [
 	m.defaultType()
 	m.versions()
 	m.backup()
-	m.zonesOfTypes(last)
+	m.zonesOfTypes()
 	return m.inv, m.lines
 }
 
 // memory is one run of Remember.
 type memory struct {
+	last  Result
 	facts map[string]string // of the last plan, by name
 	inv   v1alpha1.Inventory
 	lines []string
@@ -58,6 +60,7 @@ func (m *memory) defaultType() {
 	}
 	m.say(defaultFact, value, fact.Reason)
 	_, isName := findType(m.inv.VolumeTypes.Value, value)
+	isName = isName && m.last.DefaultClass.Value != "" // a type may have the name "none"
 	switch {
 	case value == string(v1alpha1.Unsupported) && !isName:
 		*fact = v1alpha1.Fact[string]{State: v1alpha1.Unsupported}
@@ -97,10 +100,9 @@ func (m *memory) backup() {
 
 // zonesOfTypes fills in the zones of each volume type whose extra specs are denied. The last plan names them where a type is bound to zones. A type
 // with a class is bound to none otherwise, unless that plan did not know them either.
-func (m *memory) zonesOfTypes(last v1alpha1.Plan) {
-	r, _, _ := Restore(last)
+func (m *memory) zonesOfTypes() {
 	names := map[string]string{} // at that time, by ID
-	for _, c := range r.StorageClasses {
+	for _, c := range m.last.StorageClasses {
 		names[c.Value.VolumeType.ID] = c.Value.VolumeType.Name
 	}
 	var kept []string
@@ -113,18 +115,18 @@ func (m *memory) zonesOfTypes(last v1alpha1.Plan) {
 		name, hadClass := names[t.ID]
 		zones, bound := m.facts[ZonesFact(cmp.Or(name, t.Name))]
 		switch {
-		case slices.Contains(last.Warnings, zonesUnsupported):
+		case slices.Contains(m.last.Warnings, zonesUnsupported):
 			t.Specs = v1alpha1.Unsupported
 		case bound:
 			t.Specs, t.Zones = "", strings.Split(zones, ", ")
-		case hadClass && r.Topology.Value && !slices.ContainsFunc(last.Warnings, func(w string) bool { return strings.HasPrefix(w, zonesDenied(name)) }):
+		case hadClass && m.last.Topology.Value && !slices.ContainsFunc(m.last.Warnings, func(w string) bool { return strings.HasPrefix(w, zonesDenied(name)) }):
 			t.Specs = ""
 		default:
 			continue
 		}
 		kept = append(kept, t.Name)
 	}
-	if len(kept) > 0 && r.Topology.Value {
+	if len(kept) > 0 && m.last.Topology.Value {
 		m.lines = append(m.lines, "the zones of volume types stay as in the last plan ("+namesText(kept)+"): "+missingRight(specsRight, string(v1alpha1.Denied)))
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 )
 
@@ -75,5 +77,79 @@ func TestAnEventOfTheCloudIsNoMistakeOfTheConfiguration(t *testing.T) {
 				t.Error("the plan of another cloud excuses nothing")
 			}
 		})
+	}
+}
+
+// Each fact that may be denied, in each state that the last plan may have it in. The next plan is the same, with one line about the right.
+func TestWhatIsDeniedStaysAsInTheLastPlan(t *testing.T) {
+	cloud := func(change func(*v1alpha1.Inventory)) v1alpha1.Inventory {
+		inv := cloudOf("fast", "none", "slow")
+		inv.VolumeTypes.Value[0].Zones = []string{"az1"}
+		inv.VolumeTypes.Value[2].Zones = []string{"nowhere"}
+		inv.Backup = knownFact(v1alpha1.Backup{})
+		change(&inv)
+		return inv
+	}
+	service := func(max string, state v1alpha1.State) func(*v1alpha1.Inventory) {
+		return func(inv *v1alpha1.Inventory) {
+			s := inv.Services.Value[blockStorage]
+			s.MaxMicroversion, s.Versions = max, state
+			inv.Services.Value[blockStorage] = s
+		}
+	}
+	asDefault := func(f v1alpha1.Fact[string]) func(*v1alpha1.Inventory) {
+		return func(inv *v1alpha1.Inventory) { inv.DefaultVolumeType = f }
+	}
+	for name, c := range map[string]struct {
+		before, denied func(*v1alpha1.Inventory)
+		says           string // empty: nothing is missed
+	}{
+		"a default type":                   {asDefault(knownFact("fast")), asDefault(without[string](v1alpha1.Denied)), "types/default"},
+		"a default type that is called so": {asDefault(knownFact("none")), asDefault(without[string](v1alpha1.Denied)), "types/default"},
+		"a cloud without a default type":   {asDefault(knownFact("")), asDefault(without[string](v1alpha1.Denied)), "types/default"},
+		"a cloud without the question":     {asDefault(without[string](v1alpha1.Unsupported)), asDefault(without[string](v1alpha1.Denied)), "types/default"},
+		"a default type that was denied":   {asDefault(without[string](v1alpha1.Denied)), asDefault(without[string](v1alpha1.Denied)), ""},
+		"a new Cinder":                     {service("3.70", ""), service("", v1alpha1.Denied), "GET /v3/"},
+		"an old Cinder":                    {service("3.59", ""), service("", v1alpha1.Denied), "GET /v3/"},
+		"versions that were denied":        {service("", v1alpha1.Denied), service("", v1alpha1.Denied), ""},
+		"an inventory of before":           {service("3.70", ""), func(inv *v1alpha1.Inventory) { inv.Services = without[map[string]v1alpha1.Service](v1alpha1.Denied) }, "GET /v3/"},
+		"backups":                          {func(*v1alpha1.Inventory) {}, func(inv *v1alpha1.Inventory) { inv.Backup = without[v1alpha1.Backup](v1alpha1.Denied) }, "backups"},
+		"no backups":                       {func(inv *v1alpha1.Inventory) { inv.Backup = without[v1alpha1.Backup](v1alpha1.Unsupported) }, func(inv *v1alpha1.Inventory) { inv.Backup = without[v1alpha1.Backup](v1alpha1.Denied) }, "backups"},
+		"zones of types":                   {func(*v1alpha1.Inventory) {}, specs(v1alpha1.Denied), "extra_specs"},
+		"zones that no member sees":        {specs(v1alpha1.Unsupported), specs(v1alpha1.Denied), "extra_specs"},
+		"zones of types that were denied":  {specs(v1alpha1.Denied), specs(v1alpha1.Denied), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := configured(t, "{metadata: {name: c}}")
+			first, err := Decide(cloud(c.before), d, v1alpha1.Vanilla, v1alpha1.Helm, "test")
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := first.Document(nil)
+			inv, lines := Remember(want, cloud(c.denied))
+			r, err := Again(&want, inv, d, v1alpha1.Vanilla, v1alpha1.Helm, "test")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, r.Document(nil)); diff != "" {
+				t.Errorf("(-last +next):\n%s", diff)
+			}
+			if got := strings.Join(lines, "\n"); len(lines) > 1 || c.says == "" && got != "" || !strings.Contains(got, c.says) {
+				t.Errorf("want one line with %q, got %q", c.says, lines)
+			}
+			want.Cloud.Region = "another"
+			if _, lines := Remember(want, cloud(c.denied)); len(lines) != 0 {
+				t.Errorf("the plan of another cloud answers: %q", lines)
+			}
+		})
+	}
+}
+
+// specs gives the extra specs of each volume type a state.
+func specs(state v1alpha1.State) func(*v1alpha1.Inventory) {
+	return func(inv *v1alpha1.Inventory) {
+		for i := range inv.VolumeTypes.Value {
+			inv.VolumeTypes.Value[i].Zones, inv.VolumeTypes.Value[i].Specs = nil, state
+		}
 	}
 }

@@ -117,7 +117,7 @@ func (d *decider) quantities(path string, texts map[string]string) map[string]re
 		}
 		q, err := resource.ParseQuantity(texts[name])
 		switch {
-		case err != nil:
+		case err != nil || !strings.ContainsAny(texts[name], "0123456789"): // the parser takes "-" for 0
 			d.problem("%s.%s: %q is not a quantity such as 100m or 64Mi", path, name, texts[name])
 		case q.Sign() < 0:
 			d.problem("%s.%s: %q is less than nothing", path, name, texts[name])

@@ -255,7 +255,9 @@ func (c *checker) strings(at string, value any) {
 		if strings.Contains(v, "${") && !c.fills(at) {
 			c.find("%s: holds a ${…} that nothing fills in", at)
 		}
-		if why := v1alpha1.HoldsSecret(v); why != "" {
+		if strings.Contains(v, "PRIVATE KEY") {
+			c.find("%s: holds a private key", at)
+		} else if why := v1alpha1.HoldsSecret(v); why != "" {
 			c.find("%s: %s", at, why)
 		}
 	}
