@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Settings are the settings that the driver takes as they are. To add one, write its field and its row here, then the variable and the flag
-// into manifests/. `make update` makes the rest: chart, schema and reference. Every other key of a Distribution is more than that.
+// Settings are the settings that the driver takes as they are. To add one, write its field and its row here, then the flag of the driver and its
+// argument in _args.tpl of the chart. `make update` makes the rest. Every other key of a Distribution is more than that.
 var Settings = []Setting{
 	{
 		Key: "driver.logLevel", Flag: "v", Variable: "LOG_LEVEL", Default: 2, Bounds: Number{Max: 10},
