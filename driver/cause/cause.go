@@ -1,7 +1,8 @@
 // Package cause names the reasons of errors that a person may have to act on. Each has an ID that no release changes, so programs, metrics and
 // people compare IDs and read sentences.
 //
-// The driver puts the ID at the end of the message of an error: sidecars and kubelet write code and message into events, and nothing else.
+// The driver puts the ID at the end of the message of an error. Sidecars and kubelet write code and message into
+// events, and nothing else.
 package cause
 
 import (

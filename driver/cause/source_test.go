@@ -12,8 +12,8 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/cause"
 )
 
-// usual are the kinds for which package volume has a usual cause.
-var usual = map[string]bool{
+// hasDefault are the kinds for which package volume has a usual cause.
+var hasDefault = map[string]bool{
 	"InvalidArgument": true, "NotFound": true, "Busy": true, "OutOfRange": true, "DeadlineExceeded": true, "Canceled": true, "Unknown": true, "Unimplemented": true, "NotOwned": true,
 }
 
@@ -67,7 +67,7 @@ func TestEachErrorNamesItsCause(t *testing.T) {
 			seen++
 			of, again := call.Args[0].(*ast.CallExpr)
 			again = again && constantOf(of.Fun, "volume") == "KindOf" // the error of an error, which has named its cause
-			if !named[call] && !again && !usual[constantOf(call.Args[0], "volume")] && !strings.HasPrefix(path, "../"+reasons+"/") {
+			if !named[call] && !again && !hasDefault[constantOf(call.Args[0], "volume")] && !strings.HasPrefix(path, "../"+reasons+"/") {
 				t.Errorf("%s: this error names no cause, and its kind has no usual one: add .Cause(cause....)", files.Position(call.Pos()))
 			}
 			return true

@@ -37,7 +37,7 @@ func (c creation) surelyAfter(older creation) bool {
 // FormatSent formats a time for the metadata key contract.MetadataSent.
 func FormatSent(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-func (f Facts) creation() creation { return creation{f.SentAt, f.CreatedAt} }
+func (f Candidate) creation() creation { return creation{f.SentAt, f.CreatedAt} }
 
 // ParseSent reads the time at which the driver sent a create from the metadata of the object. It returns zero if there is none.
 func ParseSent(metadata map[string]string) time.Time {

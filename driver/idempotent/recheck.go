@@ -17,15 +17,15 @@ const clockSkew = time.Minute
 // after that search. So calls that recheck at the same time share one list of everything that was created since the first of their searches.
 // A call searches for its name alone if its object is not in that list, or if its name needs a wait. So does every call if the list fails.
 func (r *Resource[T]) Recheck(ctx context.Context, name string, object T, searched time.Time) ([]T, error) {
-	own := r.Facts(object)
+	own := r.Candidate(object)
 	if r.ListCreated == nil || own.CreatedAt.IsZero() {
 		return r.NamedWith(ctx, name, own.ID)
 	}
 	// The clock of Cinder says when the object was created, and that of the driver how long before that the search was at most.
 	created, complete := r.created.list(ctx, own.CreatedAt.Add(-time.Since(searched)-clockSkew), r.patience(), r.ListCreated)
-	found := slices.DeleteFunc(slices.Clone(created), func(other T) bool { return r.Facts(other).Name != name })
-	known := slices.ContainsFunc(found, func(other T) bool { return r.Facts(other).ID == own.ID })
-	deleting := slices.ContainsFunc(found, func(other T) bool { return r.Facts(other).BeingDeleted })
+	found := slices.DeleteFunc(slices.Clone(created), func(other T) bool { return r.Candidate(other).Name != name })
+	known := slices.ContainsFunc(found, func(other T) bool { return r.Candidate(other).ID == own.ID })
+	deleting := slices.ContainsFunc(found, func(other T) bool { return r.Candidate(other).BeingDeleted })
 	if !complete || !known || deleting {
 		return r.NamedWith(ctx, name, own.ID)
 	}

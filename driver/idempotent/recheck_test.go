@@ -15,7 +15,7 @@ import (
 )
 
 // object is one of a cloud whose list of new objects and whose search by name are counted.
-type object = idempotent.Facts
+type object = idempotent.Candidate
 
 type objectCloud struct {
 	mu       sync.Mutex
@@ -30,7 +30,7 @@ type objectCloud struct {
 
 func (c *objectCloud) resource() *idempotent.Resource[object] {
 	return &idempotent.Resource[object]{
-		Noun: "object", Log: slog.New(slog.DiscardHandler), Facts: func(o object) object { return o },
+		Noun: "object", Log: slog.New(slog.DiscardHandler), Candidate: func(o object) object { return o },
 		Read: func(_ context.Context, id string) (object, error) { return object{ID: id}, nil },
 		List: func(_ context.Context, name string) ([]object, error) {
 			c.mu.Lock()

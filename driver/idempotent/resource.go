@@ -32,8 +32,8 @@ type Resource[T any] struct {
 	ListCreated func(ctx context.Context, since time.Time) (found []T, more bool, err error)
 	// Read reads one object by its ID; NotFound if it does not exist.
 	Read func(ctx context.Context, id string) (T, error)
-	// Facts returns what the rule must know about an object.
-	Facts func(object T) Facts
+	// Candidate returns what the rule must know about an object.
+	Candidate func(object T) Candidate
 	// AwaitDeletable waits until Cinder accepts a DELETE of an object, or until it is certain that Cinder never will.
 	AwaitDeletable func(ctx context.Context, object T) error
 	// Delete sends the DELETE of an object. NotFound counts as success.
@@ -50,8 +50,8 @@ type Resource[T any] struct {
 	searchTook atomic.Int64 // nanoseconds of the last search for a name
 }
 
-// Facts are what the rule must know about an object.
-type Facts struct {
+// Candidate is what the rule must know about an object.
+type Candidate struct {
 	ID, Name, Status string
 	CreatedAt        time.Time // by the clock of Cinder
 	SentAt           time.Time // by the clock of the driver; zero if the metadata of the object does not have it
@@ -61,7 +61,7 @@ type Facts struct {
 }
 
 // ours reports whether the driver may delete the object without an RPC that names it.
-func (f Facts) ours() bool { return f.CreatedForName && !f.InUse }
+func (f Candidate) ours() bool { return f.CreatedForName && !f.InUse }
 
 // Named waits until the objects of a name that are being deleted are gone, and returns the others, oldest first. Its errors are marked
 // AfterWrite, because an earlier call may have created an object. NotOwned is not: every object of the name belongs to another cluster.
@@ -85,7 +85,7 @@ func (r *Resource[T]) named(ctx context.Context, name, known string) ([]T, error
 		if err != nil {
 			return nil, volume.AfterWrite(err)
 		}
-		i := slices.IndexFunc(found, func(object T) bool { return r.Facts(object).BeingDeleted })
+		i := slices.IndexFunc(found, func(object T) bool { return r.Candidate(object).BeingDeleted })
 		if i < 0 {
 			r.sort(found)
 			return found, nil
@@ -99,7 +99,7 @@ func (r *Resource[T]) named(ctx context.Context, name, known string) ([]T, error
 // sort sorts objects by age, the oldest first.
 func (r *Resource[T]) sort(found []T) {
 	slices.SortFunc(found, func(a, b T) int {
-		x, y := r.Facts(a), r.Facts(b)
+		x, y := r.Candidate(a), r.Candidate(b)
 		return cmp.Or(x.CreatedAt.Compare(y.CreatedAt), cmp.Compare(x.ID, y.ID))
 	})
 }
@@ -122,7 +122,7 @@ func (r *Resource[T]) list(ctx context.Context, name, known string) ([]T, error)
 		if err != nil || known == "" {
 			return found, err
 		}
-		if slices.ContainsFunc(found, func(object T) bool { return r.Facts(object).ID == known }) {
+		if slices.ContainsFunc(found, func(object T) bool { return r.Candidate(object).ID == known }) {
 			r.holdOffs.endAccepted(r.Noun + " " + name)
 			return found, nil
 		}
@@ -153,7 +153,7 @@ func (r *Resource[T]) FindBeforeCreate(ctx context.Context, name string) ([]T, e
 	if err != nil {
 		return nil, err
 	}
-	if slices.ContainsFunc(found, func(object T) bool { return r.Facts(object).CreatedForName }) {
+	if slices.ContainsFunc(found, func(object T) bool { return r.Candidate(object).CreatedForName }) {
 		r.holdOffs.end(r.Noun + " " + name)
 	}
 	if len(found) == 0 {
@@ -199,7 +199,7 @@ func (r *Resource[T]) FinalOrRetryable(ctx context.Context, name string, err err
 	case unread != nil:
 		return volume.Errorf(volume.KindOf(err), "%w; the driver retries, because it cannot read whether another request has created the object: %w", err, unread).AfterWrite()
 	case len(found) > 0:
-		return volume.Errorf(volume.KindOf(err), "%w; %s %s has the same name, and the driver uses it in the next retry", err, r.Noun, r.Facts(found[0]).ID).AfterWrite()
+		return volume.Errorf(volume.KindOf(err), "%w; %s %s has the same name, and the driver uses it in the next retry", err, r.Noun, r.Candidate(found[0]).ID).AfterWrite()
 	}
 	return err
 }
@@ -218,7 +218,7 @@ func Final(err error) bool {
 
 // Discard deletes an object that this driver created, and waits until it is gone. The log shows reason.
 func (r *Resource[T]) Discard(ctx context.Context, object T, reason string) error {
-	f := r.Facts(object)
+	f := r.Candidate(object)
 	r.Log.InfoContext(ctx, "deleting a "+r.Noun+" that this driver created", r.Noun, f.ID, "name", f.Name, "status", f.Status, "reason", reason)
 	if err := r.Delete(ctx, object); err != nil && !volume.Is(err, volume.NotFound) {
 		return err
@@ -233,9 +233,9 @@ func (r *Resource[T]) Discard(ctx context.Context, object T, reason string) erro
 // DeleteYounger deletes all of found but the first, if no call can have returned them (duplicate.go). It logs and counts those that it
 // keeps. Created is the ID of the object that this call created, or empty.
 func (r *Resource[T]) DeleteYounger(ctx context.Context, found []T, created string) error {
-	oldest := r.Facts(found[0])
+	oldest := r.Candidate(found[0])
 	for _, object := range found[1:] {
-		f := r.Facts(object)
+		f := r.Candidate(object)
 		reason := ""
 		switch {
 		case !f.ours():
@@ -264,7 +264,7 @@ const (
 )
 
 // reportDuplicate logs and counts a duplicate that the driver keeps.
-func (r *Resource[T]) reportDuplicate(ctx context.Context, duplicate, oldest Facts, reason string) {
+func (r *Resource[T]) reportDuplicate(ctx context.Context, duplicate, oldest Candidate, reason string) {
 	r.Log.WarnContext(ctx, "the driver keeps a duplicate "+r.Noun+"; if nothing uses it, delete it manually", r.Noun, duplicate.ID, "name", duplicate.Name,
 		"in use instead", oldest.ID, "reason", reason)
 	if r.CountDuplicate != nil {

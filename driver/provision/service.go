@@ -64,7 +64,7 @@ func New(cloud volume.Cloud, waiter volume.Waiter, o Options) *Service {
 		zones: newZoneCache(), quotas: newQuotaCache(o.ObserveQuotas), recent: o.Recent,
 	}
 	s.resource = &idempotent.Resource[volume.Volume]{
-		Noun: "volume", List: cloud.VolumesNamed, Facts: s.facts, AwaitDeletable: s.awaitDeletable, Requests: o.Requests, Log: o.Log, CountDuplicate: o.CountDuplicate,
+		Noun: "volume", List: cloud.VolumesNamed, Candidate: s.candidate, AwaitDeletable: s.awaitDeletable, Requests: o.Requests, Log: o.Log, CountDuplicate: o.CountDuplicate,
 		ListCreated: func(ctx context.Context, since time.Time) ([]volume.Volume, bool, error) {
 			return cloud.Select(ctx, volume.Selection{Created: since})
 		},
@@ -77,12 +77,12 @@ func New(cloud volume.Cloud, waiter volume.Waiter, o Options) *Service {
 
 // facts is what package idempotent must know about a volume. Cinder replaces the metadata of a restored volume, so its description holds the
 // time of the create too.
-func (s *Service) facts(v volume.Volume) idempotent.Facts {
+func (s *Service) candidate(v volume.Volume) idempotent.Candidate {
 	_, sent, restored := contract.ParseDescriptionOfRestored(v.Description)
 	if !restored {
 		sent = idempotent.ParseSent(v.Metadata)
 	}
-	return idempotent.Facts{
+	return idempotent.Candidate{
 		ID: string(v.ID), Name: v.Name, Status: string(v.Status), CreatedAt: v.CreatedAt, SentAt: sent,
 		CreatedForName: s.createdForName(v), InUse: len(v.Attachments) > 0, BeingDeleted: v.Status.Meaning().Create == volume.BeingDeleted,
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// Measure reports every RPC: began gets its method, and the function that it returns gets the gRPC code at the end, and the cause of an error. It
+// Measure reports every RPC: began gets its method. At the end, the function that it returns gets the gRPC code, and the cause of an error. It
 // stands outside Codes, so that it sees what the caller gets.
 func Measure(began func(method string) (ended func(code, cause string))) Wrapper {
 	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {

@@ -48,12 +48,12 @@ func newKind(r *idempotent.Resource[volume.Snapshot], wait await) kind {
 }
 
 func (s *Service) newResource(noun string, o Options) *idempotent.Resource[volume.Snapshot] {
-	return &idempotent.Resource[volume.Snapshot]{Noun: noun, Facts: s.facts, Requests: o.Requests, Log: o.Log, CountDuplicate: o.CountDuplicate}
+	return &idempotent.Resource[volume.Snapshot]{Noun: noun, Candidate: s.candidate, Requests: o.Requests, Log: o.Log, CountDuplicate: o.CountDuplicate}
 }
 
 // facts is what package idempotent must know about a snapshot or backup.
-func (s *Service) facts(p volume.Snapshot) idempotent.Facts {
-	return idempotent.Facts{
+func (s *Service) candidate(p volume.Snapshot) idempotent.Candidate {
+	return idempotent.Candidate{
 		ID: string(p.ID), Name: p.Name, Status: string(p.Status), CreatedAt: p.CreatedAt, SentAt: idempotent.ParseSent(p.Metadata),
 		CreatedForName: s.createdForName(p), BeingDeleted: p.Status.SnapshotMeaning().Create == volume.BeingDeleted,
 	}

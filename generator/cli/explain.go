@@ -28,8 +28,8 @@ func newExplainCommand(w *World) *cobra.Command {
 OBJECT is KIND/NAME; the short names of kubectl work. FIELD is a path: parameters.type, data.CLUSTER_ID,
 spec.template.spec.containers[driver].image; spec, data, metadata and a pod's own spec may be left out.
 volumetype/NAME, with the name or ID of a volume type, prints the classes of the type, or why it has none. DECISION-ID, as plan prints it,
-prints one decision and the objects that it governs. CAUSE is the ID of a finding of doctor, or of a cause that the driver writes at the end
-of an error, such as attach.reserved: explain prints what it means, without a bundle.`,
+prints one decision and the objects that it governs. CAUSE is the ID of a finding of doctor, or of a cause at the end of an
+error of the driver, such as attach.reserved. It needs no bundle.`,
 		Example: `  cinder-csi-generator explain storageclass/fast volumeBindingMode ./bundle
   cinder-csi-generator explain volumetype/ssd ./bundle
   cinder-csi-generator explain topology.enabled ./bundle`,

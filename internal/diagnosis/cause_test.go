@@ -279,7 +279,7 @@ func TestAnErrorWithoutAnIDGetsTheCauseOfItsStepAndCode(t *testing.T) {
 // word is a word of a sentence: no code, no ID of a cause, no field of Kubernetes.
 var word = regexp.MustCompile(`[A-Za-z]{2,}`)
 
-// otherWords replaces every English word of the message of an error of the driver, and keeps its code, its numbers, and the ID of its cause.
+// otherWords replaces every English word of the message of a driver error. It keeps code, numbers, and the ID of the cause.
 func otherWords(text string) string {
 	before, message, isError := strings.Cut(text, " desc = ")
 	at := strings.LastIndex(message, " [")
@@ -289,7 +289,7 @@ func otherWords(text string) string {
 	return before + " desc = " + word.ReplaceAllString(message[:at], "Wort") + message[at:]
 }
 
-// Whoever improves a sentence of the driver must not break a diagnosis.
+// A better sentence in the driver must not break a diagnosis.
 func TestTheWordsOfAnErrorOfTheDriverDecideNothing(t *testing.T) {
 	changed := 0
 	reworded := func(f *diagnosis.Facts) {
