@@ -73,13 +73,16 @@ func demo(ctx context.Context, out *screen, bin, dir string) error {
 	}
 	out.heading("5", "Done in "+time.Since(begin).Round(100*time.Millisecond).String()+". What to look at next")
 	bundle := filepath.Join(short(dir), "bundles", "vanilla-kustomize")
-	out.printf(`what was decided, and why         %s
-what a colleague reviews          %s
-why an object is as it is         bin/cinder-csi-generator explain storageclass/fast parameters.type %s
-the same with a cloud like yours  docs/how-to/rehearse-a-cloud.md
-a first volume on your cloud      docs/tutorial/first-volume.md
-all output, and logs              make demo VERBOSE=1, %s
-`, filepath.Join(bundle, "README.md"), filepath.Join(short(dir), "plan.html"), bundle, filepath.Join(short(dir), "*.log"))
+	for _, next := range [][2]string{
+		{"what was decided, and why", filepath.Join(bundle, "README.md")},
+		{"what a colleague reviews", filepath.Join(short(dir), "plan.html")},
+		{"why an object is as it is", "bin/cinder-csi-generator explain storageclass/fast parameters.type " + bundle},
+		{"the same with a cloud like yours", "docs/how-to/rehearse-a-cloud.md"},
+		{"a first volume on your cloud", "docs/tutorial/first-volume.md"},
+		{"all output, and logs", "make demo VERBOSE=1, " + filepath.Join(short(dir), "*.log")},
+	} {
+		out.printf("%-33s %s\n", next[0], next[1])
+	}
 	return out.fits()
 }
 
