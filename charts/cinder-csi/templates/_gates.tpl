@@ -64,10 +64,10 @@
 {{- /* (what, classes): no two objects of one kind may have one name: the second would replace the first. */ -}}
 {{- define "cinder-csi.ownNames" -}}
 {{- $what := .what -}}
-{{- $names := list -}}
+{{- $names := dict -}}
 {{- range .classes -}}
-{{- if has .name $names }}{{ fail (printf "two %s have the name %s" $what .name) }}{{ end -}}
-{{- $names = append $names .name -}}
+{{- if hasKey $names .name }}{{ fail (printf "two %s have the name %s" $what .name) }}{{ end -}}
+{{- $_ := set $names .name true -}}
 {{- end -}}
 {{- end -}}
 
