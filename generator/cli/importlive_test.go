@@ -81,7 +81,7 @@ func TestARunningInstallationBecomesAConfigurationThatPlanTakes(t *testing.T) {
 		conf + ": [Global] password: left out: it is part of the credentials: " + clouds + " has it (key auth.password)",
 		conf + ": [Global] cert-file: left out: the pods of a bundle do not have this file; mount it",
 		conf + ": [Global] key-file: left out: the pods of a bundle do not have this file; mount it",
-		"the cluster: StorageClass old: provisioner: left out: the class stays in the cluster as it is. Kubernetes gives its claims to the driver with the name",
+		"the cluster: StorageClass old: the class: left out: the class stays in the cluster as it is. Kubernetes gives its claims to the driver with the name",
 		"the cluster: PersistentVolumes in-tree (1): pv-in-tree: left out",
 		"the cloud: compute zone az1: is now spec.topology.zoneMap",
 	} {
