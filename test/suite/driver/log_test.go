@@ -30,7 +30,7 @@ func TestTheLogHasOneLineForEachRPCWithItsObjectsAndRequests(t *testing.T) {
 		for _, line := range []string{
 			`method=CreateVolume volume=` + id + ` name=pvc-1 ` + request + ` duration=\S+ code=OK`,
 			`method=ControllerPublishVolume volume=` + id + ` server=` + az1 + ` ` + request + ` duration=\S+ code=OK`,
-			`method=DeleteVolume volume=` + id + ` duration=\S+ code=FailedPrecondition kind=conflict written=false error=`,
+			`method=DeleteVolume volume=` + id + ` duration=\S+ code=FailedPrecondition kind=conflict cause=volume.attached written=false error=`,
 			`method=ControllerUnpublishVolume volume=` + id + ` server=` + az1 + ` ` + request + ` duration=\S+ code=OK`,
 			`method=DeleteVolume volume=` + id + ` ` + request + ` duration=\S+ code=OK`,
 		} {
