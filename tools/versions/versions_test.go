@@ -154,10 +154,10 @@ func TestKubernetesHasOneMinorVersion(t *testing.T) {
 		}
 	}
 	for name, pattern := range map[string]string{
-		"test/bed/cluster/README.md":        `pins Kubernetes (1\.[0-9]+)`,
-		"test/suite/cluster/e2e_test.go":    `kubernetesVersion: "(1\.[0-9]+)"`,
-		"generator/verify/switches_test.go": `"kubernetesVersion", list\{.*"(1\.[0-9]+)"\}`,
-		"docs/reference/compatibility.md":   `\| API types of Kubernetes (1\.[0-9]+),`,
+		"test/bed/cluster/README.md":      `pins Kubernetes (1\.[0-9]+)`,
+		"test/suite/cluster/e2e_test.go":  `kubernetesVersion: "(1\.[0-9]+)"`,
+		"test/kit/switches/table.go":      `"kubernetesVersion", list\{.*"(1\.[0-9]+)"\}`,
+		"docs/reference/compatibility.md": `\| API types of Kubernetes (1\.[0-9]+),`,
 	} {
 		if found := regexp.MustCompile(pattern).FindSubmatch(read(t, name)); found == nil || string(found[1]) != "1."+want {
 			t.Errorf("%s: want 1.%s at %q, found %q", name, want, pattern, found)
