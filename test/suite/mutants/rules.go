@@ -275,7 +275,7 @@ var Rules = []mutant.Mutant{
 		edit("internal/diagnosis", "rank(p) > rank(*best)", "rank(p) < rank(*best)"),
 	}, CaughtBy: test("./internal/diagnosis", "^TestEachRecordedHangIsNamedWithItsCause$")},
 	{Name: "bind-failure-ignored", Rule: "a failed bind is an error", Edits: []mutant.Edit{
-		edit("driver/host/mount", `return volume.Errorf(volume.Failed, "bind %s at %s: %w", source, target, err)`, "return nil"),
+		edit("driver/host/mount", `return volume.Errorf(volume.Failed, "bind %s at %s: %w", source, target, err).Cause(cause.MountFailed)`, "return nil"),
 	}, CaughtBy: test("./driver/host/mount", "^TestEachStepOfAMountMayFail$")},
 	{Name: "writable-mount-stays", Rule: "a bind that cannot become read-only is removed", Edits: []mutant.Edit{
 		edit("driver/host/mount", "return errors.Join(err, c.unmount(target, unix.UMOUNT_NOFOLLOW))", "return err"),
