@@ -305,17 +305,18 @@ func asJSON(v any) any {
 	return plain
 }
 
-// TestThePageOfTheParityIsMadeFromTheTable keeps the tables of docs/reference/openshift-parity.md.
+// TestThePageOfTheParityIsMadeFromTheTable keeps the deviations of docs/reference/openshift-parity.md, and all parts in OPENSHIFT.md.
 func TestThePageOfTheParityIsMadeFromTheTable(t *testing.T) {
-	page.Hold(t, "../../docs/reference/openshift-parity.md", map[string]string{"parity": readParts(t).tables()}, *update, "go test ./generator/verify -run Parity -update")
+	const with = "go test ./generator/verify -run Parity -update"
+	parts := readParts(t)
+	page.Hold(t, "../../docs/reference/openshift-parity.md", map[string]string{"deviations": parts.deviations()}, *update, with)
+	page.Hold(t, "OPENSHIFT.md", map[string]string{"parity": parts.tables()}, *update, with)
 }
 
-func (p operatorParts) tables() string {
+func (p operatorParts) deviations() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `The operator has %d parts on a stand-alone cluster and %d on a hosted one (HyperShift). They were read at `+"`%s`"+`:
 the generated assets, and the hooks that change the workloads at run time.
-
-## Deviations
 
 | name | what replaces it |
 | --- | --- |
@@ -323,6 +324,11 @@ the generated assets, and the hooks that change the workloads at run time.
 	for _, name := range slices.Sorted(maps.Keys(p.Deviations)) {
 		fmt.Fprintf(&b, "| %s | %s |\n", name, p.Deviations[name])
 	}
+	return b.String()
+}
+
+func (p operatorParts) tables() string {
+	var b strings.Builder
 	sections(&b, p.Objects)
 	differing := p.differing()
 	fmt.Fprintf(&b, "\n## On a hosted cluster\n\nThe %d parts that differ from a stand-alone cluster. A place begins with the plane of the bundle. The other %d parts are\n"+
