@@ -124,8 +124,12 @@ var ofKubernetes = regexp.MustCompile(`\.(affinity|tolerations\[\]|topologySprea
 func distributionKeys() string {
 	var b strings.Builder
 	b.WriteString("| key | holds | default | meaning | refused |\n| --- | --- | --- | --- | --- |\n")
-	for _, k := range v1alpha1.Keys() {
-		if ofKubernetes.MatchString(k.Path) {
+	keys := v1alpha1.Keys()
+	for i, k := range keys {
+		// An object whose meaning is that of its keys says nothing more.
+		groups := k.Type == "object" && k.Default == "" && k.Refused == "" && !strings.Contains(k.Meaning, ". ") &&
+			i+1 < len(keys) && strings.HasPrefix(keys[i+1].Path, k.Path+".")
+		if groups || ofKubernetes.MatchString(k.Path) {
 			continue
 		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", k.Path, k.Type, k.Default, k.Meaning, k.Refused)

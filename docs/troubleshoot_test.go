@@ -51,12 +51,13 @@ func causesParts() map[string]string {
 		var b strings.Builder
 		b.WriteString("| cause | means | do | who | passes |\n| --- | --- | --- | --- | --- |\n")
 		for _, c := range cause.All() {
-			passes := "no"
+			passes := ""
 			if c.Passes {
 				passes = "yes"
 			}
 			if c.Driver() == driver {
-				fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", c.ID, c.Means, c.Do, c.Who, passes)
+				who, _, _ := strings.Cut(strings.Replace(string(c.Who), "nobody", "", 1), " ") // the page says of what
+				fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", c.ID, c.Means, c.Do, who, passes)
 			}
 		}
 		return b.String()
