@@ -48,7 +48,7 @@ func tableOf(bind func(*pflag.FlagSet)) string {
 	var b strings.Builder
 	b.WriteString("| flag | default | meaning |\n| --- | --- | --- |\n")
 	set.VisitAll(func(f *pflag.Flag) {
-		if f.Hidden {
+		if f.Hidden || strings.HasPrefix(f.Usage, "no effect") {
 			return
 		}
 		fallback := f.DefValue
@@ -113,6 +113,9 @@ func flagsOf(root *cobra.Command) string {
 	var b strings.Builder
 	b.WriteString("| flag | of | default | meaning |\n| --- | --- | --- | --- |\n")
 	for _, r := range rows {
+		if slices.Equal(takers[r], []string{"`doctor volume`"}) { // kubectl cinder has them
+			continue
+		}
 		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", r.flag, strings.Join(takers[r], ", "), r.fallback, r.meaning)
 	}
 	return b.String()
