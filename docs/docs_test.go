@@ -62,18 +62,15 @@ func tableOf(bind func(*pflag.FlagSet)) string {
 
 func optionsTable() string {
 	var b strings.Builder
-	b.WriteString("| section | key | kind | default | a change takes effect | meaning |\n| --- | --- | --- | --- | --- | --- |\n")
+	b.WriteString("| section | key | kind | default | restart | meaning |\n| --- | --- | --- | --- | --- | --- |\n")
 	for _, o := range config.Options {
 		fallback := o.Default
 		if fallback != "" {
 			fallback = "`" + fallback + "`"
 		}
-		effect := "at once"
-		switch {
-		case o.NeedsRestart():
-			effect = "after a restart"
-		case o.Key == "*" || strings.Contains(o.Meaning, "no effect"):
-			effect = ""
+		effect := ""
+		if o.NeedsRestart() {
+			effect = "yes"
 		}
 		fmt.Fprintf(&b, "| `%s` | `%s` | %s | %s | %s | %s |\n", o.Section, o.Key, o.Kind, fallback, effect, o.Meaning)
 	}
@@ -135,7 +132,8 @@ func distributionKeys() string {
 		if groups || ofKubernetes.MatchString(k.Path) {
 			continue
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", k.Path, k.Type, k.Default, k.Meaning, k.Refused)
+		kind := strings.ReplaceAll(k.Type, "true or false", "boolean")
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", k.Path, kind, k.Default, k.Meaning, k.Refused)
 	}
 	return b.String()
 }

@@ -142,14 +142,14 @@ func rightsTable(t *testing.T) string {
 		return cmp.Or(strings.Compare(a.account, b.account), strings.Compare(a.role, b.role), strings.Compare(a.target, b.target))
 	})
 	var b strings.Builder
-	b.WriteString("| account | role | in | resource | verbs | who needs it, and why | used in the run |\n| --- | --- | --- | --- | --- | --- | --- |\n")
+	b.WriteString("| account | role | in | resource | verbs | who needs it, and why | not used in the run |\n| --- | --- | --- | --- | --- | --- | --- |\n")
 	for _, row := range rows {
 		key := row.role + " " + row.target
 		if why[key] == "" {
 			t.Errorf("%s has no line for %q", whyFile, key)
 		}
-		granted, usedOf := verbsOf(emitted[row], used, unused)
-		fmt.Fprintf(&b, "| %s | %s | %s | `%s` | %s | %s | %s |\n", row.account, row.role, origin[row.role], row.target, granted, why[key], usedOf)
+		granted, unusedOf := verbsOf(emitted[row], used, unused)
+		fmt.Fprintf(&b, "| %s | %s | %s | `%s` | %s | %s | %s |\n", row.account, row.role, origin[row.role], row.target, granted, why[key], unusedOf)
 		delete(why, key)
 	}
 	for _, key := range slices.Sorted(maps.Keys(why)) {
@@ -171,25 +171,26 @@ func checkUnused(t *testing.T, emitted map[roleRow][]rights.Grant, unused map[st
 	}
 }
 
-// verbsOf are the verbs of a row, and which of them a call used, or why none did.
-func verbsOf(grants []rights.Grant, used map[string]bool, unused map[string]string) (granted, usedOf string) {
+// verbsOf are the verbs of a row, and why a call used some of them not, or none.
+func verbsOf(grants []rights.Grant, used map[string]bool, unused map[string]string) (granted, unusedOf string) {
 	order := []string{"get", "list", "watch", "create", "update", "patch", "delete", "use"}
 	slices.SortFunc(grants, func(a, b rights.Grant) int {
 		return cmp.Compare(slices.Index(order, a.Verb), slices.Index(order, b.Verb))
 	})
-	var all, seen, reasons []string
+	var all, reasons []string
+	seen := false
 	for _, g := range grants {
 		all = append(all, g.Verb)
 		if used[g.String()] {
-			seen = append(seen, g.Verb)
+			seen = true
 		} else if reason := unused[g.String()]; reason != "" {
 			reasons = append(reasons, "not "+g.Verb+": "+reason)
 		}
 	}
-	if len(seen) > 0 {
-		reasons = append([]string{strings.Join(seen, ", ")}, reasons...)
+	if unusedOf = strings.Join(reasons, "; "); unusedOf == "" && !seen {
+		unusedOf = "not in that bundle"
 	}
-	return strings.Join(all, ", "), cmp.Or(strings.Join(reasons, "; "), "not in that bundle")
+	return strings.Join(all, ", "), unusedOf
 }
 
 func TestTheReferenceListsTheRightsInTheCluster(t *testing.T) {
