@@ -59,7 +59,7 @@ func causesParts() map[string]string {
 				passes = "yes"
 			}
 			if c.Driver() == driver {
-				who, _, _ := strings.Cut(strings.Replace(string(c.Who), "nobody", "", 1), " ") // the page says of what
+				who, _, _ := strings.Cut(strings.Replace(string(c.Who), "nobody", "", 1), " ") // the page explains the word
 				fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", c.ID, c.Means, c.Do, who, passes)
 			}
 		}
