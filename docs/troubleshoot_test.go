@@ -31,15 +31,13 @@ func troubleshootParts(t *testing.T) map[string]string {
 	return parts
 }
 
-// ofEveryCommand is what the page says once.
-var ofEveryCommand = regexp.MustCompile(`(?m)^It changes nothing\. |^It changes nothing\.\n|(?s: ?Exit code 0.*)$`)
-
-// pluginCommands has what each command says about itself.
+// pluginCommands has the first paragraph of what each command says about itself: the rest is for the one who runs it.
 func pluginCommands() string {
 	var b strings.Builder
 	for _, c := range command.Commands().Commands() {
 		if c.Long != "" && c.Name() != "completion" && c.Name() != "help" {
-			fmt.Fprintf(&b, "### kubectl cinder %s\n\n%s\n\n", c.Name(), strings.TrimSpace(ofEveryCommand.ReplaceAllString(c.Long, "")))
+			does, _, _ := strings.Cut(c.Long, "\n\n")
+			fmt.Fprintf(&b, "### kubectl cinder %s\n\n%s\n\n", c.Name(), does)
 			if c.Example != "" {
 				fmt.Fprintf(&b, "```text\n%s\n```\n\n", c.Example)
 			}
