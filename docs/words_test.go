@@ -23,8 +23,8 @@ var wordLimits = map[string]int{
 // What a reader may have to read in all: prose of every page, and the pages of users with their tables. The numbers may only fall: the aim is 53,000
 // and 60,000.
 const (
-	indexLimit = 53050
-	usersLimit = 66350
+	indexLimit = 53000
+	usersLimit = 66250
 )
 
 var writtenPart = regexp.MustCompile(`(?s)<!-- [a-z -]+ -->\n.*?<!-- end -->`)
