@@ -122,10 +122,10 @@ func (c *cloudChecks) checkServices(ctx context.Context, name string, live *clou
 	if !expiry && !another {
 		return
 	}
+	c.expiring[name] = its // whatever Keystone answers, the next question has time
 	switch at, err := its.Expiry(ctx); {
 	case err == nil:
 		c.metrics.Expires(name, at)
-		c.expiring[name] = its
 	case another: // the value is that of a credential that is not in use any more
 		c.metrics.Expires(name, time.Time{})
 	case errors.Is(err, cloud.ErrUnreachable): // the old answer still counts

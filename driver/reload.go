@@ -106,7 +106,7 @@ func (c *configuration) cloud(name string, options cloud.Options) (*cloud.Live, 
 			c.weaknesses(name, settings.Weaknesses())
 			c.note(settings.CANote)
 			for _, key := range settings.Unread {
-				c.note(key)
+				c.unread(key)
 			}
 		}
 		return settings, err
@@ -133,6 +133,14 @@ func (c *configuration) weaknesses(cloud string, all []string) {
 			c.logged[weakness] = true
 			c.log.Warn("a setting is insecure", "problem", weakness)
 		}
+	}
+}
+
+// unread logs each key of clouds.yaml that the driver does not read once.
+func (c *configuration) unread(problem string) {
+	if !c.logged[problem] {
+		c.logged[problem] = true
+		c.log.Warn("a key of clouds.yaml is not read", "problem", problem)
 	}
 }
 

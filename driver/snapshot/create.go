@@ -77,6 +77,8 @@ func (s *Service) checkNoBackup(ctx context.Context, name string) error {
 	switch {
 	case withoutBackups(err) || volume.Is(err, volume.NotFound):
 		return nil
+	case volume.Is(err, volume.NotOwned): // nothing was sent, and the name stays taken
+		return err
 	case err != nil:
 		return volume.AfterWrite(err)
 	case len(found) > 0:

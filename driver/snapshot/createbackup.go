@@ -210,7 +210,7 @@ func (s *Service) deleteTemporarySnapshots(ctx context.Context, b volume.Snapsho
 		return nil
 	}
 	found, err := s.snapshots.Named(ctx, b.Name)
-	if err != nil {
+	if err != nil && !volume.Is(err, volume.NotOwned) { // what is another cluster's is no snapshot of this backup
 		return err
 	}
 	for _, p := range found {

@@ -51,6 +51,9 @@ func (s *Service) deleteHiddenBackup(ctx context.Context, id volume.SnapshotID, 
 	switch {
 	case listed:
 		return refusal
+	case s.keepHidden && volume.Is(err, volume.PermissionDenied): // a missing right is no proof that the backup is gone
+		return volume.Errorf(volume.NotOwned, "no snapshot has the ID %s, and the driver may not read whether a backup has; it leaves alone what it cannot read "+
+			"(--protect-other-clusters). Give its credential the right to read backups: %w", id, refusal).Cause(cause.CloudRights).Op("delete")
 	case withoutBackups(err) && !s.keepHidden:
 		err = s.cloud.DeleteBackup(ctx, id)
 		if err == nil {

@@ -24,7 +24,7 @@ kubectl cinder volume does.
 It changes nothing. It needs no credentials of the cloud (--os-cloud or OS_*) and no right to forward a port to the driver. Without
 them it lists what it could not see. With a hosted control plane the controller runs in another cluster: name that with
 --controller-kubeconfig, and the namespace there with --driver-namespace. Exit code 0: nothing waits and there is no finding. 1: something waits,
-there is a finding, or Cinder was not read. 64: wrong usage.`,
+there is a finding, or something could not be read, which is listed as not seen. 64: wrong usage.`,
 		Example:           "  kubectl cinder node worker-1 --os-cloud mycloud\n  kubectl cinder node worker-1 -o json",
 		Args:              cobra.ExactArgs(1),
 		RunE:              func(cmd *cobra.Command, args []string) error { return v.node(cmd.Context(), args[0]) },

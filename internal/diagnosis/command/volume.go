@@ -75,7 +75,8 @@ pod may have several volumes; each has its report.
 
 It changes nothing. It needs no credentials of the cloud (--os-cloud or OS_*) and no right to forward a port to the driver. Without
 them it lists what it could not see. With a hosted control plane the controller runs in another cluster: name that with
---controller-kubeconfig, and the namespace there with --driver-namespace. Exit code 0: nothing hangs. 1: a step waits or has failed. 64: wrong usage.`,
+--controller-kubeconfig, and the namespace there with --driver-namespace. Exit code 0: nothing hangs. 1: a step waits or has failed, or the
+server of a node is not known. 64: wrong usage.`,
 		Example: `  kubectl cinder volume data-db-0 -n shop --os-cloud mycloud
   kubectl cinder volume pod/db-0 -n shop
   kubectl cinder volume 9f445367-ee0c-4f56-93e5-9bdef423e884 -o yaml`,

@@ -74,8 +74,19 @@ func TestTheMetricsSayWithinTwoMinutesThatTheCloudDoesNotAnswerAndWhy(t *testing
 }
 
 func TestAnIdleDriverSendsThreeChecksAMinute(t *testing.T) {
+	for name, status := range map[string]int{"Keystone shows the credential": 0, "Keystone does not show it": http.StatusForbidden} {
+		t.Run(name, func(t *testing.T) { checksOfAnHour(t, status) })
+	}
+}
+
+// checksOfAnHour counts the requests of an idle hour in which Keystone answers questions about the credential with that status; 0 for its own.
+func checksOfAnHour(t *testing.T, status int) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		sim := simulated()
+		if status != 0 {
+			sim.SetFault(openstacksim.Fault{Method: http.MethodGet, Path: "/identity/v3/users/*/application_credentials/*", Status: status})
+		}
 		_ = startWith(t, sim)
 		time.Sleep(15 * time.Second)
 		sim.ResetRequests()
