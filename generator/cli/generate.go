@@ -217,7 +217,7 @@ func (g *generate) run(ctx context.Context, w *World) error {
 		fmt.Fprintf(w.Stderr, "Without --config, the configuration is that in %s\n", filepath.Join(g.dir, worktree.PlanFile))
 	}
 	g.rememberBase(dir)
-	if dir.Plan != nil && !dir.PlanEdited() {
+	if dir.Plan != nil && (!dir.PlanEdited() || g.check || g.diff) { // a check refuses nothing because of it
 		g.last = dir.Plan
 	}
 	r, err := g.decide(ctx, w, v1alpha1.Format(g.format))

@@ -140,6 +140,7 @@ func (c *comparison) decisions() {
 		is, after := c.is.by[id]
 		switch {
 		case strings.HasPrefix(id, plan.ClassID) && before != after: // classes has said so
+		case !before && (is.Value == nil || is.Value == ""): // the version has this decision, and it is empty
 		case !before && c.title(id) != id:
 			c.change(id, "", nil, is.Value, "%s is added", c.title(id))
 		case !before:

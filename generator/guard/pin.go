@@ -88,8 +88,13 @@ func (c *comparison) pinAttributesClass(change *v1alpha1.Change, name string) {
 		return
 	}
 	if reflect.DeepEqual(was, is) {
-		if t, found := c.typeOf(c.was.by[plan.AttributesClassID+name].Value); found {
+		value := c.was.by[plan.AttributesClassID+name].Value
+		if t, found := c.typeOf(value); found {
 			change.Pin = m{"attributesClasses": m{name: m{"type": t.ID}}}
+		} else if k, _ := typedOf(value); k.volumeType.ID == "" && k.parameter != "" { // an older plan has the name alone
+			change.Pin = m{"attributesClasses": m{name: m{"type": k.parameter}}}
+		} else {
+			change.Refused += typeGone
 		}
 		return
 	}
@@ -120,8 +125,12 @@ func (c *comparison) pinDefault(change *v1alpha1.Change, was string) {
 	}
 	if found {
 		change.Pin = m{"storageClasses": m{"default": t.ID}}
+		return
 	}
+	change.Refused += typeGone
 }
+
+const typeGone = "; its volume type is gone, so no configuration keeps it"
 
 // pinClass keeps a class as it was: as an override of its type where the type made it, else as an extra class.
 func (c *comparison) pinClass(change *v1alpha1.Change, name string) {

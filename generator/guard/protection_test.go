@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/cinder-csi/cinder-csi/generator/plan"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 )
 
@@ -45,5 +46,48 @@ func TestAnExistingBundleKeepsWhatItProtectsUntilSomebodyAsks(t *testing.T) {
 				t.Errorf("pin (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// OpenShift's plan refuses a namespace without constraints, so a pin that names one would be no way out.
+func TestThePinOfANamespaceIsOneThatPlanTakes(t *testing.T) {
+	inv := inventory("standard")
+	for was, want := range map[string]any{
+		"storage":     map[string]any{"namespaces": map[string]any{"controller": "storage"}},
+		"kube-system": nil,
+	} {
+		old := decide(t, inv, "{metadata: {name: c}}", v1alpha1.Standalone)
+		for i, d := range old.Decisions {
+			if d.ID == plan.IDs.ControllerNamespace.ID {
+				old.Decisions[i].Value = was
+			}
+		}
+		pin, _ := Pin(Refused(compare(t, read(t, old), inv, "{metadata: {name: c}}", v1alpha1.Standalone), nil, false))
+		var got any
+		if pin != nil {
+			got = pin
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", was, diff)
+		}
+	}
+}
+
+// A version that decides more than the one before it, and decides it empty, changes no object.
+func TestADecisionThatIsNewAndEmptyIsNoDrift(t *testing.T) {
+	inv := inventory("standard")
+	old := decide(t, inv, "{metadata: {name: c}}", v1alpha1.Vanilla)
+	kept := old.Decisions[:0]
+	for _, d := range old.Decisions {
+		if d.Value != nil && d.Value != "" {
+			kept = append(kept, d)
+		}
+	}
+	if len(kept) == len(old.Decisions) {
+		t.Fatal("no decision is empty")
+	}
+	old.Decisions = kept
+	if changes := compare(t, read(t, old), inv, "{metadata: {name: c}}", v1alpha1.Vanilla); len(changes) != 0 {
+		t.Errorf("want no change, got %v", changes)
 	}
 }

@@ -46,7 +46,11 @@ var rules = map[string]rule{
 }
 
 func pinNamespace(role string) func(*comparison, *v1alpha1.Change, any) {
-	return func(_ *comparison, change *v1alpha1.Change, was any) { change.Pin = m{"namespaces": m{role: was}} }
+	return func(c *comparison, change *v1alpha1.Change, was any) {
+		if c.next.Target == v1alpha1.Vanilla || !slices.Contains(plan.Unconstrained, fmt.Sprint(was)) { // plan refuses those on OpenShift
+			change.Pin = m{"namespaces": m{role: was}}
+		}
+	}
 }
 
 // guard marks a change that generate refuses.

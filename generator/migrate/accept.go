@@ -3,6 +3,7 @@ package migrate
 import (
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,7 +18,7 @@ var ofTheCloud = []string{"spec.topology", "spec.storageClasses", "spec.backup"}
 // accept leaves out what plan refuses whatever the cloud is. So generate takes each proposal, whatever a file had.
 func (f *facts) accept(d v1alpha1.Distribution) (v1alpha1.Distribution, []Note) {
 	var notes []Note
-	for range 100 { // each round leaves one key out; no file has more
+	for { // each round leaves one key out
 		left, path, why := f.refused(d)
 		if path == "" {
 			break
@@ -66,8 +67,8 @@ func (f *facts) target() v1alpha1.Target {
 
 // leaveOut takes out of a mapping what a sentence begins with the path of, and gives that path. A key may have dots.
 func leaveOut(at map[string]any, sentence, above string) string {
-	for key, below := range at {
-		path := join(above, key)
+	for _, key := range slices.Backward(slices.Sorted(maps.Keys(at))) { // a.b before a
+		path, below := join(above, key), at[key]
 		rest, begins := strings.CutPrefix(sentence, path)
 		if !begins || rest == "" || !strings.ContainsAny(rest[:1], ".[:") {
 			continue
@@ -77,8 +78,9 @@ func leaveOut(at map[string]any, sentence, above string) string {
 			if found := leaveOut(below, sentence, path); found != "" {
 				return found
 			}
-			for named := range below { // the sentence may be about one entry
-				if strings.Contains(rest, named+" ") {
+			said := strings.TrimPrefix(rest, ": ")
+			for _, named := range slices.Sorted(maps.Keys(below)) { // the sentence may be about one entry
+				if strings.HasPrefix(said, named+" ") || strings.HasPrefix(said, strconv.Quote(named)) || strings.Contains(said, " sets "+named+" ") {
 					delete(below, named)
 					return path
 				}

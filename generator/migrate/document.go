@@ -321,7 +321,9 @@ func (v value) withTexts() value {
 			all[key] = value{below}.withTexts().any
 		}
 		return value{all}
-	case float64, int64:
+	case float64:
+		return value{strconv.FormatFloat(x, 'f', -1, 64)} // never 1e+08
+	case int64:
 		return value{fmt.Sprint(x)}
 	}
 	return v

@@ -29,7 +29,7 @@ func (d *decider) checkSchedule(key, schedule string) {
 	if schedule == "" {
 		return
 	}
-	if _, err := cron.ParseStandard(schedule); err != nil || strings.Contains(schedule, "TZ") {
+	if _, err := cron.ParseStandard(schedule); err != nil || strings.Contains(schedule, "TZ") || schedule != strings.TrimSpace(schedule) {
 		d.problem("%s: %q is not a schedule such as \"0 6 * * *\" or @daily", key, schedule)
 	}
 }

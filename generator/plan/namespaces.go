@@ -59,7 +59,7 @@ func (d *decider) checkNamespace(key, name string) {
 		d.problem("%s: %q is not a namespace's name: lower-case letters, digits and '-', at most 63 characters", key, name)
 	}
 	if d.openShift() && slices.Contains(Unconstrained, name) {
-		d.problem("%s: OpenShift applies no security context constraint in %s, so nothing chooses the user and group of the pods; name another namespace", key, name)
+		d.problem("%s: OpenShift applies no security context constraint in %s, so nothing chooses the user and group of the pods; name another namespace. For a bundle that is there, generate with --accept namespace, and remove the old objects", key, name)
 	}
 }
 

@@ -47,6 +47,7 @@ func TestNoTextOfAConfigurationHoldsASecret(t *testing.T) {
 func TestANameLikeThatOfASecretIsNone(t *testing.T) {
 	for _, spec := range []string{
 		"planes: {node: {podAnnotations: {checksum/secret: abc, vault.hashicorp.com/agent-inject-token: 'true', secret.reloader.stakater.com/reload: cloud}}}",
+		"planes: {node: {podAnnotations: {vault.hashicorp.com/agent-inject-template-ca: '{{ with secret }}'}, env: {API_TOKEN_FILE: /run/token}}}",
 		"driver: {volumeMetadata: {billing-key: '42', keystone-domain: x}, serverMetadata: {turkey: x}}",
 		"planes: {node: {env: {ENDPOINT: 'https://user@example.com:8443/a:b@c'}}}",
 		"credentials: {secretName: cloud-credentials, key: clouds.yaml}",

@@ -39,7 +39,7 @@ func (d *decider) checkTexts() bool {
 		if v1alpha1.NamesSecret(path, s) {
 			secret(path+"."+s, "may hold a secret by its name")
 		}
-		if problem := unwritable(s); problem != "" && (path != caBundle || problem != controlCharacter) && (problem != unfilled && problem != unrendered || !isGlob(path) && !isTemplate(path)) {
+		if problem := unwritable(s); problem != "" && (path != caBundle || problem != controlCharacter) && (problem != unfilled && problem != unrendered || !isGlob(path) && !isTemplate(path)) && (problem != unrendered || !strings.Contains(path, ".podAnnotations.")) { // an agent renders those
 			d.problem("%s: %s", path, problem)
 		}
 	})

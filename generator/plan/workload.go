@@ -163,7 +163,7 @@ func (d *decider) checkProxy(key, value string) {
 	}
 	u, err := url.Parse(value)
 	switch {
-	case err != nil || u.Host == "": // the parser's message would repeat the value
+	case err != nil || u.Host == "" || strings.ContainsAny(value, " \t"): // the parser's message would repeat the value
 		d.problem("%s: not a URL such as http://proxy.example:3128", key)
 	case u.User != nil:
 		d.problem("%s: has credentials in it, and the generator writes no secret; use a proxy without them", key)

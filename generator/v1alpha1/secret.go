@@ -33,7 +33,7 @@ func HoldsSecret(text string) string {
 func NamesSecret(in, name string) bool {
 	switch {
 	case strings.HasSuffix(in, ".env"):
-		return SecretVariable.MatchString(name)
+		return SecretVariable.MatchString(name) && !strings.HasSuffix(name, "_FILE") // the value of which is a path
 	case strings.HasSuffix(strings.ToLower(in), "metadata"), strings.HasSuffix(in, ".parameters") && strings.HasPrefix(name, "metadata."):
 		return secretMetadata.MatchString(name)
 	case strings.HasSuffix(strings.ToLower(in), "annotations"), strings.HasSuffix(strings.ToLower(in), "labels"):
