@@ -166,10 +166,12 @@ func TestWhoseAnObjectIsDecidesEveryRPC(t *testing.T) {
 			}
 			name := has.name + " " + strings.TrimLeft(protection, "-")
 			t.Run(name, func(t *testing.T) {
+				t.Parallel()
 				synctest.Test(t, func(t *testing.T) { has.decide(t, protection, together) })
 			})
 			for _, rpc := range alone {
 				t.Run(name+" "+rpc.name, func(t *testing.T) {
+					t.Parallel()
 					synctest.Test(t, func(t *testing.T) { has.decide(t, protection, []controllerRPC{rpc}) })
 				})
 			}
@@ -234,6 +236,7 @@ func TestWhatCannotBeReadIsNotChanged(t *testing.T) {
 				continue
 			}
 			t.Run(strings.TrimLeft(protection, "-")+" "+rpc.name, func(t *testing.T) {
+				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
 					sim := simulated()
 					o := newObjects(t, startWith(t, sim, "--cluster=one"))
@@ -273,6 +276,7 @@ func TestWhoseAnObjectIsStaysUnknownWhereTheDriverMayNotRead(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				sim := simulated()
 				o := newObjects(t, startWith(t, sim, "--cluster=one"))
@@ -297,6 +301,7 @@ func TestListsLeaveOutWhatBelongsToAnotherCluster(t *testing.T) {
 					continue
 				}
 				t.Run(has.name+" "+strings.TrimLeft(protection, "-")+" in pages of "+strconv.Itoa(int(limit)), func(t *testing.T) {
+					t.Parallel()
 					synctest.Test(t, func(t *testing.T) {
 						sim := simulated()
 						o := newObjects(t, startWith(t, sim, "--cluster=one"))
@@ -352,6 +357,7 @@ func listedSnapshots(t *testing.T, d *instance, limit int32) (ids []string) {
 func TestTwoClustersWithTheSameUIDsKeepTheirVolumesApart(t *testing.T) {
 	for _, protection := range []string{protect, strict} {
 		t.Run(strings.TrimLeft(protection, "-"), func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				sim := simulated()
 				one, two := startWith(t, sim, "--cluster=one", protection), startWith(t, sim, "--cluster=two", protection)
@@ -404,6 +410,7 @@ func TestTwoClustersWithTheSameUIDsKeepTheirVolumesApart(t *testing.T) {
 func TestTheMarkOfAnotherClusterIsNotReplaced(t *testing.T) {
 	for _, protection := range []string{off, protect, strict} {
 		t.Run(strings.TrimLeft(protection, "-"), func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				sim := simulated()
 				one := startWith(t, sim, "--cluster=one", protection)
@@ -501,6 +508,7 @@ func plainLife(t *testing.T, d *instance) {
 func TestAProtectionCostsNoRequestInAPlainLife(t *testing.T) {
 	for _, protection := range []string{off, protect, strict} {
 		t.Run(strings.TrimLeft(protection, "-"), func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				sim := simulated()
 				d := startWith(t, sim, "--cluster=one", protection)
