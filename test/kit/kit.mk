@@ -17,10 +17,12 @@ tools: $(TOOLS) ## build helm (3 and 4), helm-docs and kubectl into bin/tools/
 crds: # copy the published CustomResourceDefinitions (snapshots, Prometheus operator, OpenShift) from their Go modules into bin/crds
 	go run ./test/kit/crds -dir bin/crds
 
+# The gate installs a cloud beside its first stages. For the lock of an update that goes on, unlike for that of dpkg, apt-get does not wait.
 test-tools: # as root on Debian: install the file system tools that tests run, if any is missing
 	@if [ "$$(id -u)" = 0 ] && command -v dpkg-query apt-get >/dev/null && \
 	  [ "$$(dpkg-query -W -f '$${db:Status-Status}\n' $(TEST_TOOLS) 2>/dev/null | grep -cx installed)" -lt $(words $(TEST_TOOLS)) ]; then \
-	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=600 install -y -qq --no-install-recommends $(TEST_TOOLS) >/dev/null; fi
+	  { apt-get update -qq || { sleep 30; apt-get update -qq; }; } && \
+	  DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=600 install -y -qq --no-install-recommends $(TEST_TOOLS) >/dev/null; fi
 
 test-monitoring-tools: # as root on Debian: install Prometheus and promtool, if they are missing
 	@command -v promtool >/dev/null || { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=600 install -y -qq --no-install-recommends prometheus >/dev/null; }
