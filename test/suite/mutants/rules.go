@@ -343,8 +343,8 @@ var Rules = []mutant.Mutant{
 	{Name: "owner-restored", Rule: "a restored volume belongs to the cluster that restores it", Edits: []mutant.Edit{
 		edit("driver/ownership", "case !restored || token == v.Metadata[contract.MetadataRequest]:", "case true || token == v.Metadata[contract.MetadataRequest] || restored:"),
 	}, CaughtBy: test("./test/suite/driver", "^TestARestoredVolumeBelongsToTheClusterThatRestoresIt$")},
-	{Name: "owner-hidden-backup", Rule: "a protecting driver deletes no backup that it cannot read", Edits: []mutant.Edit{
-		edit("driver/snapshot", "case withoutBackups(err) && !s.keepHidden:", "case withoutBackups(err):"),
+	{Name: "owner-hidden-backup", Rule: "a protecting driver that may not read a backup does not call it deleted", Edits: []mutant.Edit{
+		edit("driver/snapshot", "case s.keepHidden && volume.Is(err, volume.PermissionDenied):", "case false:"),
 	}, CaughtBy: test("./test/suite/driver", "^TestWhatCannotBeReadIsNotChanged$")},
 	{Name: "owner-mark-replaced", Rule: "the mark of another cluster is not replaced", Edits: []mutant.Edit{
 		edit("driver/provision", `mark != "" && mark != s.owner.Cluster && !s.createdForName(v)`, `mark != "" && false`),
