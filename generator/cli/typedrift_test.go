@@ -163,3 +163,19 @@ func TestEachFieldWithAVolumeTypeHasARow(t *testing.T) {
 		t.Errorf("found %d keys, want %d at least", found, len(typeFields)-1)
 	}
 }
+
+// An edit of plan.yaml by hand makes generate refuse. A check refuses nothing: an event at the cloud stays drift beside the edit.
+func TestAnEventAtTheCloudIsDriftBesideAnEditedPlan(t *testing.T) {
+	inventory := recorded(t, "one-zone.yaml")
+	b, args := changed(t, "  storageClasses: {default: standard}\n", inventory, typeEvents["renamed"](inventory))
+	path := filepath.Join(b.dir, "out", "plan.yaml")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.file(t, "out/plan.yaml", strings.Replace(string(text), "clusterID: depot", "clusterID: mine", 1))
+	stdout, stderr, code := b.run(t, append(args, "--check")...)
+	if code != Different || !strings.Contains(stdout, "plan.yaml was edited by hand") || !strings.Contains(stdout, "standard") {
+		t.Errorf("want exit 2 with the edit and the type, got %d: %s%s", code, stdout, stderr)
+	}
+}

@@ -91,3 +91,26 @@ func TestADecisionThatIsNewAndEmptyIsNoDrift(t *testing.T) {
 		t.Errorf("want no change, got %v", changes)
 	}
 }
+
+// An earlier version wrote the name of the type into a VolumeAttributesClass, also where the configuration has the ID. Kubernetes keeps the parameters as
+// they are, so the pin names what they say. Without the type nothing keeps the class, and the refusal says so.
+func TestAnAttributesClassOfAnEarlierVersionIsPinnedByTheNameOfItsType(t *testing.T) {
+	const spec = `{metadata: {name: c}, spec: {kubernetesVersion: "1.34", attributesClasses: {quick: {type: id-fast}}}}`
+	inv := inventory("standard", "fast")
+	old := decide(t, inv, spec, v1alpha1.Vanilla)
+	for i, d := range old.Decisions {
+		if c, ok := d.Value.(plan.AttributesClass); ok {
+			old.Decisions[i].Value = plan.AttributesClass{Name: c.Name, DriverName: c.DriverName, Parameters: map[string]string{"type": "fast"}}
+		}
+	}
+	refused := Refused(compare(t, read(t, old), inv, spec, v1alpha1.Vanilla), nil, false)
+	pin, _ := Pin(refused)
+	want := map[string]any{"attributesClasses": map[string]any{"quick": map[string]any{"type": "fast"}}}
+	if diff := cmp.Diff(want, pin); diff != "" || len(refused) != 1 {
+		t.Fatalf("%d refused, pin (-want +got):\n%s", len(refused), diff)
+	}
+	pinned := `{metadata: {name: c}, spec: {kubernetesVersion: "1.34", attributesClasses: {quick: {type: fast}}}}`
+	if left := Refused(compare(t, read(t, old), inv, pinned, v1alpha1.Vanilla), nil, false); len(left) != 0 {
+		t.Errorf("with the pin: %v", left)
+	}
+}

@@ -81,3 +81,27 @@ func TestTwoCloudsWithFilesOfTheirOwn(t *testing.T) {
 		}
 	})
 }
+
+// A key at a wrong place has no effect. Whoever wrote it learns that from the log: once, at a start and at each reload of the same file.
+func TestAKeyOfCloudsYAMLThatIsNotReadIsLoggedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sim := simulated()
+		a := another(sim, "depot")
+		path := filepath.Join(t.TempDir(), "clouds.yaml")
+		yaml := "clouds: {x: {auth: {auth_url: 'http://cloud.test/identity/v3', application_credential_id: %s, application_credential_secret: %s, region_name: mine}}}\n"
+		if err := os.WriteFile(path, fmt.Appendf(nil, yaml, a.ID, a.Secret), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		conf := fmt.Sprintf("[Global]\nuse-clouds = true\nclouds-file = %s\ncloud = x\n", path)
+		d := start(t, []byte(conf), memnet.Transport(sim.Handler()))
+		made(t, d)
+		if err := os.WriteFile(d.CloudConf, []byte(conf+"# again\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Minute)
+		const line = `level=WARN msg="a key of clouds.yaml is not read"`
+		if log := d.Log.String(); strings.Count(log, line) != 1 || !strings.Contains(log, "auth.region_name is misplaced") {
+			t.Errorf("want one line %s about auth.region_name in:\n%s", line, log)
+		}
+	})
+}

@@ -459,6 +459,48 @@ func TestARestoredVolumeBelongsToTheClusterThatRestoresIt(t *testing.T) {
 	})
 }
 
+// A snapshot of another cluster may have the name of a backup, as where both clusters come from one copy of etcd. It is no temporary snapshot of the backup.
+func TestAForeignSnapshotWithTheNameOfABackupIsNotInItsWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sim := simulated()
+		one, two := startWith(t, sim, "--cluster=one", protect), startWith(t, sim, "--cluster=two", protect)
+		id := made(t, one)
+		backup := newBackup(t, one, "backup-1", id)
+		foreign := ready(t, two, snapshotRequest("backup-2", made(t, two, func(r *csi.CreateVolumeRequest) { r.Name = "pvc-2" }))).GetSnapshotId()
+		rewrite(t, sim, func(*openstacksim.VolumeState) {}, func(p *openstacksim.SnapshotState) {
+			if p.ID == foreign {
+				p.Name = "backup-1"
+			}
+		})
+		if again := newBackup(t, one, "backup-1", id); again != backup {
+			t.Errorf("the repeated call made another backup, %s instead of %s", again, backup)
+		}
+		if err := outcome(one.DeleteSnapshot(asSidecar(t), &csi.DeleteSnapshotRequest{SnapshotId: backup})); err != nil {
+			t.Error(err)
+		}
+		if _, found := sim.SnapshotState(backup); found {
+			t.Error("the backup is still there")
+		}
+		if _, found := sim.SnapshotState(foreign); !found {
+			t.Error("the snapshot of the other cluster is gone")
+		}
+	})
+}
+
+// The same name the other way round: a snapshot is asked for, and only another cluster has a backup of that name. Nothing is sent, so the refusal is final.
+func TestAForeignBackupWithTheNameOfASnapshotIsRefusedFinally(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sim := simulated()
+		one, two := startWith(t, sim, "--cluster=one", protect), startWith(t, sim, "--cluster=two", protect)
+		newBackup(t, two, "backup-1", made(t, two, func(r *csi.CreateVolumeRequest) { r.Name = "pvc-2" }))
+		id := made(t, one)
+		sim.ResetRequests()
+		_, err := one.CreateSnapshot(asSidecar(t), snapshotRequest("backup-1", id))
+		wantCode(t, err, codes.PermissionDenied, "")
+		wantNoWrites(t, sim)
+	})
+}
+
 // A strict driver serves a static volume after the command that its error prints.
 func TestTheErrorOfAStrictDriverPrintsTheCommandThatTakesAVolumeOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
