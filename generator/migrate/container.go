@@ -173,6 +173,12 @@ func (p *proposal) readDriver(of pods, c corev1.Container) error {
 		p.readVariables(of, c, map[string]bool{})
 		return nil
 	}
+	if words := slices.Concat(c.Command, c.Args); len(words) > 0 {
+		if !strings.HasPrefix(words[0], "-") { // the program
+			words = words[1:]
+		}
+		p.tellWords(key+"argument", words)
+	}
 	given := flagsOf(c)
 	if _, named := given["cluster"]; !named && decides {
 		p.note(key+"--cluster", "", "the plugin has none, so its volumes carry no mark of this cluster; the bundle marks new ones with spec.clusterID")

@@ -231,14 +231,19 @@ func setExtraArgs(of pods) func(*proposal, value) error {
 		if err != nil {
 			return err
 		}
-		for i, word := range args {
-			if !strings.HasPrefix(word, "-") && (i == 0 || !strings.HasPrefix(args[i-1], "-") || strings.Contains(args[i-1], "=")) {
-				p.note("an argument of extraArgs", "", "it is no flag, and the driver takes none")
-			}
-		}
+		p.tellWords("an argument of extraArgs", args)
 		err = p.readFlags(of, "extraArgs ", corev1.Container{Args: args}, map[string]bool{})
 		p.to = "" // the notes of the flags say what they became
 		return err
+	}
+}
+
+// tellWords notes words that are neither a flag nor the value of the flag before them. A note has no word: it may be a secret.
+func (p *proposal) tellWords(key string, words []string) {
+	for i, word := range words {
+		if !strings.HasPrefix(word, "-") && (i == 0 || !strings.HasPrefix(words[i-1], "-") || strings.Contains(words[i-1], "=")) {
+			p.note(key, "", "it is no flag, and the driver takes none")
+		}
 	}
 }
 
