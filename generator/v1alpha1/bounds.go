@@ -195,7 +195,7 @@ type Directory struct{ Example string }
 
 // Problems says that a path is relative, is not in its shortest form, or would be read as something else.
 func (b Directory) Problems(value any) []string {
-	if dir := value.(string); !path.IsAbs(dir) || path.Clean(dir) != dir || dir == "/" || strings.ContainsAny(dir, "$:") {
+	if dir := value.(string); !path.IsAbs(dir) || path.Clean(dir) != dir || dir == "/" || strings.ContainsAny(dir, "$:") || strings.ContainsFunc(dir, unicode.IsSpace) {
 		return []string{fmt.Sprintf("%q; want an absolute path in its shortest form, such as %s", dir, b.Example)}
 	}
 	return nil

@@ -42,6 +42,7 @@ func TestBounds(t *testing.T) {
 		{Duration{Min: time.Second, Max: time.Minute}, "1500ms", []string{`"1500ms"; want a duration from 1s to 60s in whole seconds, such as 60s`}},
 		{Duration{Min: time.Second, Max: time.Minute}, "60s", nil},
 		{Directory{Example: "/a"}, "a", []string{`"a"; want an absolute path in its shortest form, such as /a`}},
+		{Directory{Example: "/a"}, "/a b", []string{`"/a b"; want an absolute path in its shortest form, such as /a`}},
 		{Directory{Example: "/a"}, "/a/../b", []string{`"/a/../b"; want an absolute path in its shortest form, such as /a`}},
 		{Text{regexp.MustCompile("^[a-z]+$"), "letters"}, "1", []string{`"1"; want letters`}},
 		{Text{regexp.MustCompile("^[a-z]+$"), "letters"}, "", nil},
