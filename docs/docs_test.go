@@ -342,3 +342,34 @@ func TestEveryTestThatAPageNamesIsThere(t *testing.T) {
 		}
 	}
 }
+
+// The map of packages has each one, by its last name. Those that only tests import are left out.
+func TestTheMapOfPackagesNamesEachPackage(t *testing.T) {
+	page := readPage(t, "contributing/architecture.md")
+	for _, top := range []string{"driver", "generator", "internal"} {
+		err := filepath.WalkDir(filepath.Join("..", top), func(path string, d fs.DirEntry, err error) error {
+			if err != nil || !d.IsDir() {
+				return err
+			}
+			if d.Name() == "testdata" {
+				return fs.SkipDir
+			}
+			files, err := filepath.Glob(filepath.Join(path, "*.go"))
+			product := slices.DeleteFunc(files, func(file string) bool { return strings.HasSuffix(file, "_test.go") })
+			name := d.Name()
+			if err != nil || len(product) == 0 || strings.HasSuffix(name, "test") || slices.Contains(notOnTheMap, name) {
+				return err
+			}
+			if !strings.Contains(page, "`"+name+"`") && !strings.Contains(page, "/"+name+"`") {
+				t.Errorf("contributing/architecture.md does not name %s", path)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// notOnTheMap are parts of one package on the map, which alone imports them.
+var notOnTheMap = []string{"command", "singleflight", "wait", "field", "sidecarflags", "cloudfile", "dataplane"}
