@@ -82,7 +82,7 @@ func TestTwoCloudsWithFilesOfTheirOwn(t *testing.T) {
 	})
 }
 
-// A key at a wrong place has no effect. Whoever wrote it learns that from the log: once, at a start and at each reload of the same file.
+// A key at a wrong place has no effect. The log says so once, also when the file is read again.
 func TestAKeyOfCloudsYAMLThatIsNotReadIsLoggedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sim := simulated()
