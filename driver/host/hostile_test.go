@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
-	"io"
 	"log/slog"
 	"math/rand/v2"
 	"os"
@@ -80,7 +79,7 @@ func (x *hostile) stage(t *testing.T, s StageSpec) error {
 // every byte and must not be mounted, and no mkfs may run.
 func (x *hostile) staysAsItIs(t *testing.T, words string, requests ...StageSpec) {
 	t.Helper()
-	before := x.sum(t)
+	before := sum(t, x.disk)
 	for _, s := range requests {
 		err := x.stage(t, s)
 		if !volume.Is(err, volume.DataLoss) && !volume.Is(err, volume.Conflict) || !strings.Contains(err.Error(), words) {
@@ -90,7 +89,7 @@ func (x *hostile) staysAsItIs(t *testing.T, words string, requests ...StageSpec)
 	if made := x.tools.made(); len(made) > 0 {
 		t.Errorf("want no file system made, got %q", made)
 	}
-	if x.sum(t) != before {
+	if sum(t, x.disk) != before {
 		t.Error("want every byte as it was")
 	}
 	if n := countMounts(t, x.Host, x.Machine); n != 0 {
@@ -98,15 +97,16 @@ func (x *hostile) staysAsItIs(t *testing.T, words string, requests ...StageSpec)
 	}
 }
 
-// sum is the hash of what is on the disk. Holes of its backing are not read. Blocks of zeros do not count: the pages that
-// the kernel has in memory decide what is a hole.
-func (x *hostile) sum(t *testing.T) [sha256.Size]byte {
+// sum is the hash of what is on the disk, read from the file behind it. The pages of the block device can show what a
+// crashed file system never wrote, as long as another mount namespace holds its mount. Holes are not read, and blocks of
+// zeros do not count: the pages that the kernel has in memory decide what is a hole.
+func sum(t *testing.T, disk string) [sha256.Size]byte {
 	t.Helper()
-	f, err := os.OpenFile(x.disk, os.O_WRONLY, 0)
+	f, err := os.Open(disk)
 	must(t, err)
 	must(t, errors.Join(f.Sync(), f.Close()))
 	hash := sha256.New()
-	dataOf(t, x.backing(t), func(at int64, bytes []byte) {
+	dataOf(t, backing(t, disk), func(at int64, bytes []byte) {
 		for block := range slices.Chunk(bytes, zeroBlock) {
 			if !isZero(block) {
 				_ = binary.Write(hash, binary.LittleEndian, at)
@@ -121,17 +121,6 @@ func (x *hostile) sum(t *testing.T) [sha256.Size]byte {
 const zeroBlock = 512
 
 func isZero(block []byte) bool { return len(bytes.Trim(block, "\x00")) == 0 }
-
-func sum(t *testing.T, disk string) [sha256.Size]byte {
-	t.Helper()
-	f, err := os.Open(disk)
-	must(t, err)
-	defer f.Close()
-	hash := sha256.New()
-	_, err = io.Copy(hash, f)
-	must(t, err)
-	return [sha256.Size]byte(hash.Sum(nil))
-}
 
 // otherRequests are requests for a disk with that content. They name a file system that the disk does not hold. If the
 // driver cannot mount the content, one names none.
@@ -265,7 +254,7 @@ func TestADiskThatCannotBeReadIsNotFormatted(t *testing.T) {
 	}{{"nowhere", 0}, {"beyond its first MiB", 1 << 20}, {"in its last MiB", smallDisk - 4096}} {
 		t.Run(c.name, func(t *testing.T) {
 			x := newHostile(t, smallDisk)
-			backing := x.backing(t)
+			backing := backing(t, x.disk)
 			must(t, os.Truncate(backing, c.left)) // the kernel answers reads beyond with an input/output error
 			if probe, _ := x.tools.Processes.Run(t.Context(), "blkid", "-p", x.disk); probe.Code != 2 {
 				t.Fatalf("want blkid to call it empty, which is the trap, got %+v", probe)
@@ -281,14 +270,14 @@ func TestADiskThatCannotBeReadIsNotFormatted(t *testing.T) {
 }
 
 // backing is the file behind the disk.
-func (x *hostile) backing(t *testing.T) string {
+func backing(t *testing.T, disk string) string {
 	t.Helper()
-	return strings.TrimSpace(testenv.Run(t, "losetup", "--noheadings", "--output", "BACK-FILE", x.disk))
+	return strings.TrimSpace(testenv.Run(t, "losetup", "--noheadings", "--output", "BACK-FILE", disk))
 }
 
 func TestADiskWithoutSizeIsNotFormatted(t *testing.T) {
 	x := newHostile(t, smallDisk)
-	must(t, os.Truncate(x.backing(t), 0))
+	must(t, os.Truncate(backing(t, x.disk), 0))
 	testenv.Run(t, "losetup", "--set-capacity", x.disk)
 	wantKind(t, x.stage(t, StageSpec{}), volume.Unavailable, "size of 0")
 	if len(x.tools.ran) > 0 {
@@ -380,7 +369,7 @@ func TestNoDiskIsFormattedIfTheDiskIsRemovedBeforeMkfs(t *testing.T) {
 // The disk dies when mkfs has been allowed to begin: what is half made is never mounted, and never taken for a volume.
 func TestADiskThatDiesUnderMkfsIsNotMounted(t *testing.T) {
 	x := newHostile(t, smallDisk)
-	backing := x.backing(t)
+	backing := backing(t, x.disk)
 	x.tools.after = func(tool string) {
 		if tool == "wipefs" {
 			must(t, os.Truncate(backing, 0))

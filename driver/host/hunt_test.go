@@ -79,7 +79,7 @@ func newHunted(t *testing.T, kind string) *hunted {
 		}
 		must(t, x.Unpublish(t.Context(), x.Path("staging")))
 	}
-	testenv.Run(t, "cp", "--sparse=always", x.backing(t), b.image)
+	testenv.Run(t, "cp", "--sparse=always", backing(t, x.disk), b.image)
 	return b
 }
 
@@ -245,7 +245,7 @@ func (b *hunted) check(t *testing.T, list []damage) bool {
 	x := newHostile(t, huntedSize)
 	b.write(t, x.disk, list)
 	if left := cutTo(list); left < huntedSize {
-		must(t, os.Truncate(x.backing(t), left))
+		must(t, os.Truncate(backing(t, x.disk), left))
 		testenv.Run(t, "losetup", "--set-capacity", x.disk)
 	}
 	err := x.stage(t, StageSpec{FSType: b.fsType})
