@@ -12,23 +12,19 @@ import (
 // scaleResults has the tables that only a person who changes the driver reads; the page about sizing has the others.
 const scaleResults = "test/suite/scale/RESULTS.md"
 
-// scaleDir has the records of `make test-scale`; earlier are those of the runs before.
+// scaleDir has the records of `make test-scale`.
 const scaleDir = "test/suite/scale/records"
 
 // scaleTables are the tables of each page: by the names of the parts.
 var scaleTables = map[string]map[string]func([]record.Run) string{
-	scaleResults:               {"budgets": budgets, "times": times, "requests": requests, "fairness": fairness, "rpcs": rpcs, "processes": processes, "beyond": atScale, "comparison": comparison, "runs": which},
+	scaleResults:               {"budgets": budgets, "times": times, "requests": requests, "fairness": fairness, "rpcs": rpcs, "processes": processes, "comparison": comparison, "runs": which},
 	"docs/reference/sizing.md": {"sizes": sizes, "settings": settings},
 }
 
-// scaleParts makes the parts of a page. That of how far two runs agree is also made of the earlier runs.
+// scaleParts makes the parts of a page.
 func scaleParts(name string) func(root string) (map[string]string, error) {
 	return func(root string) (map[string]string, error) {
 		runs, err := scaleRuns(filepath.Join(root, scaleDir))
-		if err != nil {
-			return nil, err
-		}
-		earlier, err := scaleRuns(filepath.Join(root, scaleDir, "earlier"))
 		if err != nil {
 			return nil, err
 		}
@@ -39,9 +35,6 @@ func scaleParts(name string) func(root string) (map[string]string, error) {
 			} else {
 				parts[table] = of(ours(runs))
 			}
-		}
-		if name == scaleResults {
-			parts["agreement"] = agreement(ours(runs), earlier)
 		}
 		return parts, nil
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"math"
 	"strconv"
 	"strings"
 	"testing"
@@ -95,93 +94,6 @@ func TestARunFailsWhereABudgetDoes(t *testing.T) {
 	} {
 		if kept, failed := tt.budget.Kept(), tt.budget.Failed(); kept != tt.kept || failed != tt.failed {
 			t.Errorf("%+v: kept %v, failed %v", tt.budget, kept, failed)
-		}
-	}
-}
-
-func TestTwoRunsAreComparedKindByKind(t *testing.T) {
-	before := record.Run{Commit: "old", Volumes: 1000, Nodes: 100, Stories: []record.Story{
-		{
-			Name: "rate", Volumes: 10, Figures: map[string]float64{"long, s": 40, "longer, s": 100, "short, s": 2, "count": 7, "only before, s": 50},
-			Cloud: map[string]int{"Cinder": 50, "Nova": 30}, API: 100,
-		},
-		{Name: "rest", Seconds: 10, Cloud: map[string]int{}, API: 20, Processes: []record.Process{{Name: "driver controller-0", Resident: 30}, {Name: "driver controller-1", Resident: 10}}},
-		{Name: "apiserver", Volumes: 1, API: 1},
-		{Name: "only before", Volumes: 1, API: 1},
-	}}
-	now := record.Run{Commit: "new", Volumes: 1000, Nodes: 100, Stories: []record.Story{
-		{
-			Name: "rate", Volumes: 20, Figures: map[string]float64{"long, s": 50, "longer, s": 100, "short, s": 1, "count": 1},
-			Cloud: map[string]int{"Cinder": 200}, API: 100,
-		},
-		{Name: "rest", Seconds: 20, Cloud: map[string]int{"Cinder": 1}, API: 40, Processes: []record.Process{{Name: "driver controller-0", Resident: 10}, {Name: "driver controller-1", Resident: 40}}},
-		{Name: "apiserver", Volumes: 1, API: 100},
-	}}
-	other := before
-	other.Volumes = 100
-	got := agreement([]record.Run{now}, []record.Run{other, before, now})
-	want := strings.Join([]string{
-		"| cluster | figures | number | apart, median | apart, most | which: earlier, this run |",
-		"| --- | --- | --- | --- | --- | --- |",
-		"| 1,000 volumes, 100 nodes | times of at least 30 s | 2 | 20% | 20% | rate: long, s: 40.0, 50.0 |",
-		"| 1,000 volumes, 100 nodes | times below 30 s | 1 | 50% | 50% | rate: short, s: 2.00, 1.00 |",
-		"| 1,000 volumes, 100 nodes | requests to the cloud, each volume or second | 1 | 20% | 20% | rate: requests: 8.00, 10.0 |",
-		"| 1,000 volumes, 100 nodes | requests to the API server, each volume or second | 2 | 50% | 50% | rate: requests: 10.0, 5.00 |",
-		"| 1,000 volumes, 100 nodes | resident memory of a process | 1 | 25% | 25% | rest: driver: 30.0, 40.0 |",
-		"",
-	}, "\n")
-	if got != want {
-		t.Errorf("want\n%s\ngot\n%s", want, got)
-	}
-}
-
-func TestALineIsFoundAgain(t *testing.T) {
-	want := line{50, 0.02}
-	x := []float64{100, 1000, 10000}
-	var y []float64
-	for _, v := range x {
-		y = append(y, want.at(v))
-	}
-	got := fit(x, y)
-	if math.Abs(got.base-want.base) > 1e-6 || math.Abs(got.slope-want.slope) > 1e-9 {
-		t.Errorf("want %v, got %v", want, got)
-	}
-	if miss := surprise(x, y); miss > 1e-9 {
-		t.Errorf("a line misses nothing, got %v", miss)
-	}
-}
-
-func TestTheErrorIsWhatTheSmallerClustersDidNotSay(t *testing.T) {
-	// The line of the first two is 10 + 0.01 x, so 110 at 10,000, where 220 was measured.
-	if got := surprise([]float64{100, 1000, 10000}, []float64{11, 20, 220}); math.Abs(got-0.5) > 1e-9 {
-		t.Errorf("want half, got %v", got)
-	}
-}
-
-func TestASmallMeasurementCountsAsMuchAsALargeOne(t *testing.T) {
-	l := fit([]float64{100, 1000, 10000}, []float64{10, 40, 200})
-	if at := l.at(100); math.Abs(at-10) > 5 {
-		t.Errorf("want about 10 at 100 volumes, got %v of %v", at, l)
-	}
-}
-
-func TestTheCostOfAClusterBeyondIsShownWithItsError(t *testing.T) {
-	of := func(volumes int, memory, listed float64, api int) record.Run {
-		return record.Run{Volumes: volumes, Stories: []record.Story{{
-			Name: "rest", Seconds: 60, API: api, Cloud: map[string]int{"Cinder": 7, "Nova": 1}, Requests: map[string]int{listing: 2},
-			Processes: []record.Process{{Name: "driver controller-0", Resident: 1}, {Name: "driver controller-1", Resident: memory}},
-			RPCs:      []record.RPC{{Method: "ListVolumes", Count: 2, Mean: listed}},
-		}}}
-	}
-	got := atScale([]record.Run{of(100, 12, 0.1, 60), of(1000, 30, 1, 600), of(10000, 210, 10, 0)})
-	for _, want := range []string{
-		"| requests to the cloud without listings | a minute | 6.00 | 6.00 | 6.00 | 6.00 + 0 | 6.00 | 0% |\n",
-		"| driver | MiB | 12.0 | 30.0 | 210 | 10.0 + 20.0 | 2,010 | 0% |\n",
-		"| one listing of all volumes | s | 0.10 | 1.00 | 10.0 | 0 + 1.00 | 100 | 0% |\n",
-		"| requests to the API server | a second | 1.00 | 10.0 | 0 | not measured in each |  |  |\n",
-	} {
-		if !strings.Contains(got, want) {
-			t.Errorf("want the line %s in\n%s", want, got)
 		}
 	}
 }

@@ -222,3 +222,24 @@ func which(runs []record.Run) string {
 	}
 	return page.Table([]string{"cluster", "driver", "size", "date", "load at the start", "stories of a second run"}, lines)
 }
+
+// memoryOf is the resident memory of a process at rest: of the busier one, if there are two.
+func memoryOf(name string) func(record.Run, record.Story) float64 {
+	return func(_ record.Run, rest record.Story) (most float64) {
+		for _, p := range rest.Processes {
+			if p.Name == name || strings.HasPrefix(p.Name, name+" ") {
+				most = max(most, p.Resident)
+			}
+		}
+		return most
+	}
+}
+
+func restOf(run record.Run) record.Story {
+	for _, story := range run.Stories {
+		if story.Name == "rest" {
+			return story
+		}
+	}
+	return record.Story{Seconds: 1}
+}

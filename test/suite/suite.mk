@@ -232,18 +232,16 @@ test-hypershift: build tools crds ## as root: a hypershift bundle on two API ser
 .PHONY: test-scale
 
 # SCALE=small: 100 volumes on 20 nodes, six minutes. medium: 1,000 on 100. full: 10,000 on 1,000, 40 minutes, with 6 GiB of memory. all: the three, one
-# after the other. SCALE_ARGS are further arguments, such as -only leader,stop -keep. AGAIN=1 keeps the record that is there as the earlier one, with
-# which the page compares the new one. PLUGIN=PATH, a cinder-csi-plugin of upstream, plays four stories and has records of its own.
+# after the other. SCALE_ARGS are further arguments, such as -only leader,stop -keep. PLUGIN=PATH, a cinder-csi-plugin of
+# upstream, plays four stories and has records of its own.
 SCALE ?= small
 SCALE_small := -volumes 100 -nodes 20 -rest 30s
 SCALE_medium := -volumes 1000 -nodes 100 -steady 1m -burst 200 -rest 2m -moved 100 -refused 500
 SCALE_full := -volumes 10000 -nodes 1000 -steady 10m -burst 1000 -rest 5m -moved 1000 -refused 500
 SCALE_OF := $(if $(PLUGIN),upstream-)
-test-scale: build ## as root: up to 10,000 volumes on 1,000 hollow nodes (SCALE=small|medium|full|all, AGAIN=1, PLUGIN=PATH)
+test-scale: build ## as root: up to 10,000 volumes on 1,000 hollow nodes (SCALE=small|medium|full|all, PLUGIN=PATH)
 	$(CLUSTER_PROGRAMS)
-	$(if $(and $(PLUGIN),$(AGAIN)),$(error AGAIN compares two runs of this driver, so it goes without PLUGIN))
 	status=0; for scale in $(if $(filter all,$(SCALE)),small medium full,$(SCALE)); do \
-	  $(if $(AGAIN),cp test/suite/scale/records/$$scale.json test/suite/scale/records/earlier/;) \
 	  case $$scale in small) args="$(SCALE_small)";; medium) args="$(SCALE_medium)";; full) args="$(SCALE_full)";; esac; \
 	  $(GATE) -count 1 -tags $(TAGS),scale -timeout 2h -run '^TestScale$$' ./test/suite/scale $$args $(if $(PLUGIN),-plugin "$(PLUGIN)" -only burst$(comma)rest$(comma)move$(comma)leader) $(SCALE_ARGS) -record $(CURDIR)/test/suite/scale/records/$(SCALE_OF)$$scale.json || status=$$?; \
 	done; go run ./test/judge scale && exit $$status
