@@ -25,7 +25,7 @@ func TestWhatPlanRefusesIsLeftOutAlone(t *testing.T) {
 			for range 8 { // the order of a map differs
 				var d v1alpha1.Distribution
 				d.Spec.Roles.Node.PodLabels, d.Spec.Roles.Node.NodeSelector = c.labels, c.selector
-				got, notes := (&facts{}).accept(d)
+				got, notes := (&survey{}).accept(d)
 				if diff := cmp.Diff(c.wantLabels, got.Spec.Roles.Node.PodLabels); diff != "" {
 					t.Fatalf("labels (-want +got):\n%s%v", diff, notes)
 				}
@@ -45,7 +45,7 @@ func TestMoreRefusedKeysThanAHundredAreAllLeftOut(t *testing.T) {
 	for range 120 {
 		d.Spec.Roles.Node.ImagePullSecrets = append(d.Spec.Roles.Node.ImagePullSecrets, "Not_A_Name")
 	}
-	got, notes := (&facts{}).accept(d)
+	got, notes := (&survey{}).accept(d)
 	if left := got.Spec.Roles.Node.ImagePullSecrets; len(left) != 0 || len(notes) != 120 {
 		t.Errorf("want 120 notes and no Secret, got %d and %v", len(notes), left)
 	}
