@@ -114,7 +114,7 @@ var costRows = []struct{ option, target, spec string }{
 	{"`nodeLifecycle.drainHook: true`", "vanilla", "nodeLifecycle: {drainHook: true}"},
 	{"`driftCheck.schedule`", "vanilla", "driftCheck: {schedule: '@daily'}"},
 	{"a pool in `nodePools`", "vanilla", "nodePools: [{name: gpu, nodeSelector: {pool: gpu}}]"},
-	{"`planes.controller.replicas: 1`", "vanilla", "planes: {controller: {replicas: 1}}"},
+	{"`roles.controller.replicas: 1`", "vanilla", "roles: {controller: {replicas: 1}}"},
 	{"none, `standalone`", "standalone", ""},
 	{"none, `hypershift`", "hypershift", ""},
 }

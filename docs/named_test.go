@@ -65,7 +65,7 @@ func TestEveryKeyOfADistributionThatAPageNamesIsThere(t *testing.T) {
 		path := strings.ReplaceAll(strings.ReplaceAll(k.Path, "[]", ""), ".*", "")
 		known[path] = true
 		// A plane of the nodes has the keys of the controller, and a container the keys of another.
-		known[strings.Replace(path, "planes.controller", "planes.node", 1)] = true
+		known[strings.Replace(path, "roles.controller", "roles.node", 1)] = true
 		if rest, is := strings.CutPrefix(path, "spec.images.driver"); is {
 			for _, image := range []string{"provisioner", "attacher", "resizer", "snapshotter", "livenessprobe", "registrar", "rbacproxy", "generator"} {
 				known["spec.images."+image+rest] = true
@@ -92,7 +92,7 @@ func TestEveryKeyOfADistributionThatAPageNamesIsThere(t *testing.T) {
 
 // prefixOf says whether a key is one of a container, of a class or of what Kubernetes defines: below a key that takes any name.
 func prefixOf(known map[string]bool, key string) bool {
-	for _, open := range []string{"spec.storageClasses.overrides", "spec.snapshots.classes", "spec.attributesClasses", "spec.topology.zoneMap", "spec.planes.controller.resources", "spec.planes.node.resources", "spec.planes.controller.images", "spec.planes.node.images", "spec.driver.volumeMetadata", "spec.driver.serverMetadata"} {
+	for _, open := range []string{"spec.storageClasses.overrides", "spec.snapshots.classes", "spec.attributesClasses", "spec.topology.zoneMap", "spec.roles.controller.resources", "spec.roles.node.resources", "spec.roles.controller.images", "spec.roles.node.images", "spec.driver.volumeMetadata", "spec.driver.serverMetadata"} {
 		if strings.HasPrefix(key, open+".") && known[open] {
 			return true
 		}

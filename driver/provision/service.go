@@ -75,7 +75,7 @@ func New(cloud volume.Cloud, waiter volume.Waiter, o Options) *Service {
 	return s
 }
 
-// facts is what package idempotent must know about a volume. Cinder replaces the metadata of a restored volume, so its description holds the
+// candidate is what package idempotent must know about a volume. Cinder replaces the metadata of a restored volume, so its description holds the
 // time of the create too.
 func (s *Service) candidate(v volume.Volume) idempotent.Candidate {
 	_, sent, restored := contract.ParseDescriptionOfRestored(v.Description)

@@ -51,7 +51,7 @@ func (s *Service) newResource(noun string, o Options) *idempotent.Resource[volum
 	return &idempotent.Resource[volume.Snapshot]{Noun: noun, Candidate: s.candidate, Requests: o.Requests, Log: o.Log, CountDuplicate: o.CountDuplicate}
 }
 
-// facts is what package idempotent must know about a snapshot or backup.
+// candidate is what package idempotent must know about a snapshot or backup.
 func (s *Service) candidate(p volume.Snapshot) idempotent.Candidate {
 	return idempotent.Candidate{
 		ID: string(p.ID), Name: p.Name, Status: string(p.Status), CreatedAt: p.CreatedAt, SentAt: idempotent.ParseSent(p.Metadata),

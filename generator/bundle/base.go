@@ -73,7 +73,7 @@ func (p *plane) writeBase(t Tree, dir string, base rendering, keep func(*rendere
 		if err := p.writeFile(t, path.Join(dir, name), kept); err != nil {
 			return err
 		}
-		resources = append(resources, fixed(name))
+		resources = append(resources, constant(name))
 	}
 	text, err := writer{compare: byOrder(keyOrder)}.document(kustomization(object{"resources": resources}))
 	t[path.Join(dir, kustomizationFile)] = slices.Concat([]byte(baseNotice+p.simulated()), text)

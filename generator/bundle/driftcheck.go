@@ -28,25 +28,25 @@ func (p *plane) driftCheckFiles() object {
 	for _, d := range p.r.Document(nil).Decisions {
 		all = append(all, Ref{Decision: d.ID})
 	}
-	return object{"distribution.yaml": from(config, settled...), "plan.yaml": from(decisions, all...)}
+	return object{"distribution.yaml": valueOf(config, settled...), "plan.yaml": valueOf(decisions, all...)}
 }
 
 // driftCheckValues are the variables of the CronJob.
 func (p *plane) driftCheckValues() (cloud, region, target node) {
 	c := p.r.Credentials
-	return part(c, "cloud", c.Value.Cloud), fixed(p.r.Cloud.Region), fixed(string(p.r.Target))
+	return decidedField(c, "cloud", c.Value.Cloud), constant(p.r.Cloud.Region), constant(string(p.r.Target))
 }
 
 // driftCheckChart are the values of the drift check.
 func (p *plane) driftCheckChart() object {
 	d := p.r.DriftCheck
 	if !p.checksDrift() {
-		return object{"schedule": part(d, "schedule", "")}
+		return object{"schedule": decidedField(d, "schedule", "")}
 	}
 	files := p.driftCheckFiles()
 	cloud, region, _ := p.driftCheckValues()
 	return object{
-		"schedule": part(d, "schedule", d.Value.Schedule), "cloud": cloud, "region": region,
+		"schedule": decidedField(d, "schedule", d.Value.Schedule), "cloud": cloud, "region": region,
 		"distribution": files["distribution.yaml"], "plan": files["plan.yaml"],
 	}
 }

@@ -30,7 +30,7 @@ func (p *plane) valuesFile(t Tree) error {
 		return err
 	}
 	values := objectOf(differing(p.values(), defaults.values))
-	values["chartVersion"] = fixed(defaults.version) // a chart of another version refuses the values
+	values["chartVersion"] = constant(defaults.version) // a chart of another version refuses the values
 	return p.write(t, "values.yaml", writer{compare: byOrder(defaults.order), comments: true}, values)
 }
 
@@ -38,42 +38,42 @@ func (p *plane) valuesFile(t Tree) error {
 func (p *plane) values() object {
 	r := p.r
 	values := object{
-		"target":            from(p.target(), refOf(r.OpenShift), refOf(r.Hosted)),
-		"plane":             part(r.Hosted, "", p.name),
-		"namespaces":        object{"controller": whole(r.ControllerNamespace), "node": whole(r.NodeNamespace)},
-		"clusterID":         whole(r.ClusterID),
-		"kubernetesVersion": whole(r.KubernetesVersion), // the chart refuses what this version lacks, also where a person adds it by values of their own
-		"size":              whole(r.Size),
-		"topology":          object{"enabled": whole(r.Topology)},
-		"leases":            whole(r.Leases),
+		"target":            valueOf(p.target(), refOf(r.OpenShift), refOf(r.Hosted)),
+		"plane":             decidedField(r.Hosted, "", p.name),
+		"namespaces":        object{"controller": decided(r.ControllerNamespace), "node": decided(r.NodeNamespace)},
+		"clusterID":         decided(r.ClusterID),
+		"kubernetesVersion": decided(r.KubernetesVersion), // the chart refuses what this version lacks, also where a person adds it by values of their own
+		"size":              decided(r.Size),
+		"topology":          object{"enabled": decided(r.Topology)},
+		"leases":            decided(r.Leases),
 		"snapshots":         p.snapshotValues(),
-		"nodeLifecycle":     object{"startupTaint": whole(r.StartupTaint), "drainHook": whole(r.DrainHook)},
+		"nodeLifecycle":     object{"startupTaint": decided(r.StartupTaint), "drainHook": decided(r.DrainHook)},
 		"images":            p.imageValues(),
 	}
 	values["monitoring"] = object{
-		"kind": whole(r.Monitoring), "platform": whole(r.PlatformMonitoring), "tls": p.tlsValues(), "alerts": whole(r.Alerts), "dashboards": whole(r.Dashboards),
-		"runbookBase": whole(r.RunbookBase),
-		"nodePorts":   p.nodePortsValue(), "labels": whole(r.MonitoringLabels),
+		"kind": decided(r.Monitoring), "platform": decided(r.PlatformMonitoring), "tls": p.tlsValues(), "alerts": decided(r.Alerts), "dashboards": decided(r.Dashboards),
+		"runbookBase": decided(r.RunbookBase),
+		"nodePorts":   p.nodePortsValue(), "labels": decided(r.MonitoringLabels),
 	}
-	driver := object{"name": whole(r.Driver)}
+	driver := object{"name": decided(r.Driver)}
 	conf := object{}
 	if p.controller {
-		driver["pvcAnnotations"] = whole(r.PVCAnnotations)
+		driver["pvcAnnotations"] = decided(r.PVCAnnotations)
 		conf["controller"] = p.controllerConf
 		c := r.Credentials
 		values["credentials"] = object{
-			"secretName": part(c, "secretName", c.Value.SecretName), "key": part(c, "key", c.Value.Key), "request": whole(r.CredentialsRequest), "caKey": whole(r.CAKey),
+			"secretName": decidedField(c, "secretName", c.Value.SecretName), "key": decidedField(c, "key", c.Value.Key), "request": decided(r.CredentialsRequest), "caKey": decided(r.CAKey),
 		}
-		values["caBundle"], values["trustedCA"] = whole(r.CABundle), whole(r.TrustedCA)
+		values["caBundle"], values["trustedCA"] = decided(r.CABundle), decided(r.TrustedCA)
 		if r.CABundle.Value == "" && !r.TrustedCA.Value {
 			values["caConfigMap"] = p.caConfigMapValues()
 		}
 		values["driftCheck"] = p.driftCheckChart()
 		values["networkPolicy"] = p.networkValues()
-		values["controller"] = merge(workloadValues(r.Controller), object{"replicas": whole(r.Controller.Replicas), "runAsUser": p.runAsUserValue()})
+		values["controller"] = merge(workloadValues(r.Controller), object{"replicas": decided(r.Controller.Replicas), "runAsUser": p.runAsUserValue()})
 	}
 	if p.controller && p.hosted() {
-		values["hypershift"] = object{"kubeconfigSecret": whole(r.KubeconfigSecret), "guestAccess": whole(r.GuestAccess)}
+		values["hypershift"] = object{"kubeconfigSecret": decided(r.KubeconfigSecret), "guestAccess": decided(r.GuestAccess)}
 	}
 	if p.node {
 		conf["node"] = p.nodeConf
@@ -83,14 +83,14 @@ func (p *plane) values() object {
 		values["node"] = merge(workloadValues(r.Node), object{"selinux": p.seLinuxValue()})
 	}
 	if p.cluster {
-		driver["adopted"] = whole(r.Adopted)
-		driver["limitRefreshSeconds"] = whole(r.LimitRefresh)
+		driver["adopted"] = decided(r.Adopted)
+		driver["limitRefreshSeconds"] = decided(r.LimitRefresh)
 		values["storageClasses"] = p.classValues()
 		values["attributesClasses"] = p.attributesValues()
 	}
 	values["driver"], values["cloudConf"] = driver, conf
 	p.settingValues(values)
-	driver["capacity"] = whole(r.Capacity()) // not only the controller's pods depend on it
+	driver["capacity"] = decided(r.Capacity()) // not only the controller's pods depend on it
 	return values
 }
 
@@ -120,16 +120,16 @@ func (p *plane) settingValues(values object) {
 			}
 			at = at[key].(object)
 		}
-		at[keys[len(keys)-1]] = part(d, field, value)
+		at[keys[len(keys)-1]] = decidedField(d, field, value)
 	}
 }
 
 // runAsUserValue is auto where the chart decides as the plan did.
 func (p *plane) runAsUserValue() node {
 	if user := p.r.Controller.RunAsUser; user.Source != plan.Default {
-		return whole(user)
+		return decided(user)
 	}
-	return part(p.r.Controller.RunAsUser, "", v1alpha1.Auto)
+	return decidedField(p.r.Controller.RunAsUser, "", v1alpha1.Auto)
 }
 
 // seLinuxValue is auto where the chart decides as the plan did.
@@ -141,7 +141,7 @@ func (p *plane) seLinuxValue() node {
 	case s.Value:
 		set = v1alpha1.Enabled
 	}
-	return part(p.r.SELinux, "", set)
+	return decidedField(p.r.SELinux, "", set)
 }
 
 func (p *plane) caConfigMapValues() object {
@@ -149,21 +149,21 @@ func (p *plane) caConfigMapValues() object {
 	if ca.Value.ConfigMap == "" {
 		return object{}
 	}
-	return object{"name": part(ca, "configMap", ca.Value.ConfigMap), "key": part(ca, "key", ca.Value.Key)}
+	return object{"name": decidedField(ca, "configMap", ca.Value.ConfigMap), "key": decidedField(ca, "key", ca.Value.Key)}
 }
 
 func (p *plane) snapshotValues() node {
 	s := p.r.SnapshotClass
-	values := object{"enabled": part(s, "enabled", s.Value.Enabled)}
+	values := object{"enabled": decidedField(s, "enabled", s.Value.Enabled)}
 	if p.cluster && s.Value.Enabled {
 		if own, _ := v1alpha1.SnapshotClassNames(p.r.Driver.Value); s.Value.Name != own { // else the chart names it so
-			values["className"] = part(s, "name", s.Value.Name)
+			values["className"] = decidedField(s, "name", s.Value.Name)
 		}
-		values["default"] = part(s, "default", s.Value.Default)
-		values["force"] = part(s, "snapshotInUse", !s.Value.InUse)
+		values["default"] = decidedField(s, "default", s.Value.Default)
+		values["force"] = decidedField(s, "snapshotInUse", !s.Value.InUse)
 		classes := list{}
 		if b := p.r.BackupClass; b.Value.Enabled {
-			classes = append(classes, object{"name": part(b, "name", b.Value.Name), "deletionPolicy": part(b, "", "Delete"), "parameters": under(p.backupParameters(), refOf(b))})
+			classes = append(classes, object{"name": decidedField(b, "name", b.Value.Name), "deletionPolicy": decidedField(b, "", "Delete"), "parameters": under(p.backupParameters(), refOf(b))})
 		}
 		for _, d := range p.r.SnapshotClasses {
 			classes = append(classes, furtherClassValues(d))
@@ -177,15 +177,15 @@ func (p *plane) snapshotValues() node {
 
 func furtherClassValues(d plan.Decision[plan.FurtherSnapshotClass]) object {
 	c := d.Value
-	class := object{"name": part(d, "", c.Name), "deletionPolicy": part(d, "deletionPolicy", c.DeletionPolicy)}
+	class := object{"name": decidedField(d, "", c.Name), "deletionPolicy": decidedField(d, "deletionPolicy", c.DeletionPolicy)}
 	if c.Default {
-		class["default"] = part(d, "default", true)
+		class["default"] = decidedField(d, "default", true)
 	}
 	if len(c.Parameters) > 0 {
-		class["parameters"] = part(d, "parameters", c.Parameters)
+		class["parameters"] = decidedField(d, "parameters", c.Parameters)
 	}
 	if len(c.Annotations) > 0 {
-		class["annotations"] = part(d, "annotations", c.Annotations)
+		class["annotations"] = decidedField(d, "annotations", c.Annotations)
 	}
 	return class
 }
@@ -193,7 +193,7 @@ func furtherClassValues(d plan.Decision[plan.FurtherSnapshotClass]) object {
 func (p *plane) attributesValues() node {
 	classes := list{}
 	for _, d := range p.r.AttributesClasses {
-		classes = append(classes, object{"name": part(d, "", d.Value.Name), "parameters": part(d, "parameters", d.Value.Parameters)})
+		classes = append(classes, object{"name": decidedField(d, "", d.Value.Name), "parameters": decidedField(d, "parameters", d.Value.Parameters)})
 	}
 	return classes
 }
@@ -201,34 +201,34 @@ func (p *plane) attributesValues() node {
 func (p *plane) networkValues() node {
 	n := p.r.NetworkPolicy
 	if !n.Value.Enabled {
-		return object{"enabled": part(n, "enabled", false)}
+		return object{"enabled": decidedField(n, "enabled", false)}
 	}
 	return object{
-		"enabled": part(n, "enabled", true), "ports": part(n, "ports", n.Value.Ports), "cidrs": part(n, "cidrs", n.Value.CIDRs),
-		"apiServerCIDRs": part(n, "apiServerCIDRs", n.Value.APIServerCIDRs), "metricsNamespaces": part(n, "metricsNamespaces", n.Value.MetricsNamespaces),
-		"apiServerPorts": part(n, "apiServerPorts", n.Value.APIServerPorts), "dnsCIDRs": part(n, "dnsCIDRs", n.Value.DNSCIDRs),
+		"enabled": decidedField(n, "enabled", true), "ports": decidedField(n, "ports", n.Value.Ports), "cidrs": decidedField(n, "cidrs", n.Value.CIDRs),
+		"apiServerCIDRs": decidedField(n, "apiServerCIDRs", n.Value.APIServerCIDRs), "metricsNamespaces": decidedField(n, "metricsNamespaces", n.Value.MetricsNamespaces),
+		"apiServerPorts": decidedField(n, "apiServerPorts", n.Value.APIServerPorts), "dnsCIDRs": decidedField(n, "dnsCIDRs", n.Value.DNSCIDRs),
 	}
 }
 
 func workloadValues(w plan.Workload) object {
 	values := object{
-		"priorityClassName": whole(w.PriorityClass),
-		"tolerations":       whole(w.Tolerations),
-		"imagePullSecrets":  whole(w.ImagePullSecrets),
+		"priorityClassName": decided(w.PriorityClass),
+		"tolerations":       decided(w.Tolerations),
+		"imagePullSecrets":  decided(w.ImagePullSecrets),
 		"proxy": object{
-			"http": part(w.Proxy, "http", w.Proxy.Value.HTTP), "https": part(w.Proxy, "https", w.Proxy.Value.HTTPS), "noProxy": part(w.Proxy, "noProxy", w.Proxy.Value.NoProxy),
+			"http": decidedField(w.Proxy, "http", w.Proxy.Value.HTTP), "https": decidedField(w.Proxy, "https", w.Proxy.Value.HTTPS), "noProxy": decidedField(w.Proxy, "noProxy", w.Proxy.Value.NoProxy),
 		},
-		"nodeSelector":   whole(w.NodeSelector),
-		"podLabels":      whole(w.PodLabels),
-		"resources":      whole(w.Resources),
-		"podAnnotations": whole(w.PodAnnotations),
+		"nodeSelector":   decided(w.NodeSelector),
+		"podLabels":      decided(w.PodLabels),
+		"resources":      decided(w.Resources),
+		"podAnnotations": decided(w.PodAnnotations),
 		"settings":       ownSettings(w),
 	}
 	if len(w.Spread.Value) > 0 {
-		values["topologySpreadConstraints"] = whole(w.Spread)
+		values["topologySpreadConstraints"] = decided(w.Spread)
 	}
 	if w.Affinity.Value != nil {
-		values["affinity"] = whole(w.Affinity)
+		values["affinity"] = decided(w.Affinity)
 	}
 	if strategy := strategyValues(w.UpdateStrategy); strategy != nil {
 		values["updateStrategy"] = strategy
@@ -241,25 +241,25 @@ func (p *plane) classValues() node {
 	for _, d := range p.r.StorageClasses {
 		c := d.Value
 		v := object{
-			"name":                 part(d, "", c.Name),
+			"name":                 decidedField(d, "", c.Name),
 			"reclaimPolicy":        p.reclaimPolicy(d),
 			"volumeBindingMode":    p.bindingMode(d),
 			"allowVolumeExpansion": p.expansion(d),
 		}
 		if c.Name == p.r.DefaultClass.Value {
-			v["default"] = part(p.r.DefaultClass, "", true)
+			v["default"] = decidedField(p.r.DefaultClass, "", true)
 		}
 		if len(c.Parameters) > 0 {
-			v["parameters"] = part(d, "parameters", c.Parameters)
+			v["parameters"] = decidedField(d, "parameters", c.Parameters)
 		}
 		if len(c.MountOptions) > 0 {
-			v["mountOptions"] = part(d, "mountOptions", c.MountOptions)
+			v["mountOptions"] = decidedField(d, "mountOptions", c.MountOptions)
 		}
 		if len(c.Annotations) > 0 {
-			v["annotations"] = part(d, "annotations", c.Annotations)
+			v["annotations"] = decidedField(d, "annotations", c.Annotations)
 		}
 		if zones := p.zoneLabels(c); len(zones) > 0 {
-			v["zones"] = also(part(d, "allowedZones", zones), refOf(p.r.Topology))
+			v["zones"] = also(decidedField(d, "allowedZones", zones), refOf(p.r.Topology))
 		}
 		classes = append(classes, v)
 	}
@@ -275,10 +275,10 @@ func (p *plane) imageValues() node {
 			values[i.role] = object{}
 		}
 		image := object{
-			"registry": part(i.is, "", registry), "repository": part(i.is, "", repository), "tag": part(i.is, "", tag), "digest": part(i.is, "", digest),
+			"registry": decidedField(i.is, "", registry), "repository": decidedField(i.is, "", repository), "tag": decidedField(i.is, "", tag), "digest": decidedField(i.is, "", digest),
 		}
 		if policy := i.policies.Value[i.container]; policy != "" {
-			image["pullPolicy"] = part(i.policies, i.container, policy)
+			image["pullPolicy"] = decidedField(i.policies, i.container, policy)
 		}
 		values[i.role].(object)[i.container] = image
 	}

@@ -22,7 +22,7 @@ func TestEveryTextOfTheValuesArrivesAsThatText(t *testing.T) {
 		AttributesClasses: map[string]v1alpha1.AttributesClass{"gold": {Type: "standard"}},
 		NodePools:         []v1alpha1.NodePool{{Name: "gpu", NodeSelector: map[string]string{"pool": "gpu"}, VolumeAttachLimit: &limit}},
 		Snapshots:         v1alpha1.Snapshots{Classes: map[string]v1alpha1.SnapshotClass{"weekly": {Parameters: map[string]string{"type": "backup"}, Annotations: map[string]string{"a": "b"}}}},
-		Planes: v1alpha1.Planes{Controller: v1alpha1.Plane{
+		Roles: v1alpha1.Roles{Controller: v1alpha1.RolePods{
 			Env: map[string]string{"A": "b"}, PodLabels: map[string]string{"team": "x"}, PodAnnotations: map[string]string{"a": "b"}, ImagePullSecrets: []string{"pull"},
 			NodeSelector: map[string]string{"role": "x"}, Proxy: v1alpha1.Proxy{HTTP: "http://p", HTTPS: "http://p", NoProxy: "x"},
 			Tolerations: []v1alpha1.Toleration{{Key: "k", Operator: "Equal", Value: "v"}}, Resources: map[string]v1alpha1.Resources{"driver": {Limits: map[string]string{"memory": "1Gi"}}},

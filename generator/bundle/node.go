@@ -21,7 +21,7 @@ func (r Ref) String() string {
 }
 
 // node is a part of what is emitted. There is no other way into a file than a node. Each leaf states where its value comes from: a
-// decision (whole, part), or no decision (fixed).
+// decision (decided, decidedField), or no decision (constant).
 type node interface{ isNode() }
 
 type (
@@ -37,19 +37,19 @@ func (object) isNode() {}
 func (list) isNode()   {}
 func (leaf) isNode()   {}
 
-// whole is the value of a decision.
-func whole[T any](d plan.Decision[T]) node { return from(d.Value, Ref{Decision: d.ID}) }
+// decided is the value of a decision.
+func decided[T any](d plan.Decision[T]) node { return valueOf(d.Value, Ref{Decision: d.ID}) }
 
-// part is a value that one field of a decision gives, or that follows from it.
-func part[T any](d plan.Decision[T], field string, value any) node {
-	return from(value, Ref{Decision: d.ID, Field: field})
+// decidedField is a value that one field of a decision gives, or that follows from it.
+func decidedField[T any](d plan.Decision[T], field string, value any) node {
+	return valueOf(value, Ref{Decision: d.ID, Field: field})
 }
 
-// fixed is a value that every bundle has that has the object.
-func fixed(value any) node { return from(value) }
+// constant is a value that every bundle has that has the object.
+func constant(value any) node { return valueOf(value) }
 
-// from is a value with the decisions that it comes from. The refs of a map's values name their keys too.
-func from(value any, refs ...Ref) node {
+// valueOf is a value with the decisions that it comes from. The refs of a map's values name their keys too.
+func valueOf(value any, refs ...Ref) node {
 	switch v := value.(type) {
 	case nil, string, bool, int, int64, float64:
 		return leaf{value, refs}
@@ -82,7 +82,7 @@ func from(value any, refs ...Ref) node {
 		}
 		o := object{}
 		for key, value := range v {
-			o[key] = from(value, below(refs, key)...)
+			o[key] = valueOf(value, below(refs, key)...)
 		}
 		return o
 	case []any:
@@ -91,11 +91,11 @@ func from(value any, refs ...Ref) node {
 		}
 		var l list
 		for _, value := range v {
-			l = append(l, from(value, refs...))
+			l = append(l, valueOf(value, refs...))
 		}
 		return l
 	}
-	return from(plainJSON(value), refs...)
+	return valueOf(plainJSON(value), refs...)
 }
 
 func below(refs []Ref, key string) []Ref {

@@ -17,7 +17,7 @@ func (p *plane) nodeSets() []nodeSet {
 }
 
 // of is a value that comes from a field of the pool.
-func (s nodeSet) of(field string, value any) node { return part(*s.pool, field, value) }
+func (s nodeSet) of(field string, value any) node { return decidedField(*s.pool, field, value) }
 
 // poolValues are the pools as the chart has them.
 func (p *plane) poolValues() list {

@@ -23,7 +23,7 @@ func nodePort(r plan.Result, which int) int {
 // nodePortsValue is auto where the chart decides as the plan did.
 func (p *plane) nodePortsValue() node {
 	if p.r.NodePorts.Source == plan.Default {
-		return part(p.r.NodePorts, "", v1alpha1.Auto)
+		return decidedField(p.r.NodePorts, "", v1alpha1.Auto)
 	}
-	return whole(p.r.NodePorts)
+	return decided(p.r.NodePorts)
 }

@@ -44,7 +44,7 @@ func (p *plane) namespaces() []node {
 	var docs []node
 	for _, name := range slices.Sorted(maps.Keys(levels)) {
 		if !brought(name) {
-			docs = append(docs, p.namespace(from(name, names[name]...), from(levels[name], names[name]...)))
+			docs = append(docs, p.namespace(valueOf(name, names[name]...), valueOf(levels[name], names[name]...)))
 		}
 	}
 	return docs
@@ -56,41 +56,41 @@ func brought(namespace string) bool {
 }
 
 func (p *plane) namespace(name, level node) object {
-	l, a := objectOf(fixed(labels(""))), objectOf(fixed(guards()))
+	l, a := objectOf(constant(labels(""))), objectOf(constant(guards()))
 	for _, mode := range []string{"audit", "enforce", "warn"} {
 		l["pod-security.kubernetes.io/"+mode] = level
 	}
 	if p.r.PlatformMonitoring.Value {
-		l["openshift.io/cluster-monitoring"] = part(p.r.PlatformMonitoring, "", "true")
+		l["openshift.io/cluster-monitoring"] = decidedField(p.r.PlatformMonitoring, "", "true")
 	}
 	if p.openShift() {
 		// A cluster-wide default node selector would keep the DaemonSet from some nodes.
-		a["openshift.io/node-selector"] = part(p.r.OpenShift, "", "")
+		a["openshift.io/node-selector"] = decidedField(p.r.OpenShift, "", "")
 		// With workload partitioning, OpenShift gives pods the CPUs of management only where their namespace allows it.
-		a["workload.openshift.io/allowed"] = part(p.r.OpenShift, "", "management")
+		a["workload.openshift.io/allowed"] = decidedField(p.r.OpenShift, "", "management")
 	}
-	return object{"apiVersion": fixed("v1"), "kind": fixed("Namespace"), "metadata": object{"name": name, "labels": l, "annotations": a}}
+	return object{"apiVersion": constant("v1"), "kind": constant("Namespace"), "metadata": object{"name": name, "labels": l, "annotations": a}}
 }
 
 func (p *plane) reclaimPolicy(d plan.Decision[plan.StorageClass]) node {
 	if d.Value.OwnReclaimPolicy {
-		return part(d, "reclaimPolicy", d.Value.ReclaimPolicy)
+		return decidedField(d, "reclaimPolicy", d.Value.ReclaimPolicy)
 	}
-	return whole(p.r.ReclaimPolicy)
+	return decided(p.r.ReclaimPolicy)
 }
 
 func (p *plane) bindingMode(d plan.Decision[plan.StorageClass]) node {
 	if d.Value.OwnBindingMode {
-		return part(d, "volumeBindingMode", d.Value.VolumeBindingMode)
+		return decidedField(d, "volumeBindingMode", d.Value.VolumeBindingMode)
 	}
-	return whole(p.r.BindingMode)
+	return decided(p.r.BindingMode)
 }
 
 func (p *plane) expansion(d plan.Decision[plan.StorageClass]) node {
 	if d.Value.OwnExpansion {
-		return part(d, "allowVolumeExpansion", d.Value.AllowVolumeExpansion)
+		return decidedField(d, "allowVolumeExpansion", d.Value.AllowVolumeExpansion)
 	}
-	return whole(p.r.Expansion)
+	return decided(p.r.Expansion)
 }
 
 // zoneLabels are the zones a class is bound to, as nodes are labelled; none without topology, when nodes carry no zone.
@@ -107,9 +107,9 @@ func (p *plane) zoneLabels(c plan.StorageClass) []string {
 }
 
 func (p *plane) backupParameters() object {
-	parameters := object{contract.ParameterType: fixed(string(contract.KindBackup))}
+	parameters := object{contract.ParameterType: constant(string(contract.KindBackup))}
 	if s := p.r.SnapshotClass; !s.Value.InUse {
-		parameters[contract.ParameterForce] = part(s, "snapshotInUse", "true")
+		parameters[contract.ParameterForce] = decidedField(s, "snapshotInUse", "true")
 	}
 	return parameters
 }

@@ -7,9 +7,9 @@ func (p *plane) metricsTLS() bool { return p.r.MetricsTLS.Value.Enabled }
 
 func (p *plane) tlsValues() node {
 	t := p.r.MetricsTLS
-	values := object{"enabled": part(t, "enabled", t.Value.Enabled)}
+	values := object{"enabled": decidedField(t, "enabled", t.Value.Enabled)}
 	if t.Value.Enabled {
-		values["cipherSuites"], values["minVersion"] = part(t, "cipherSuites", t.Value.CipherSuites), part(t, "minVersion", t.Value.MinVersion)
+		values["cipherSuites"], values["minVersion"] = decidedField(t, "cipherSuites", t.Value.CipherSuites), decidedField(t, "minVersion", t.Value.MinVersion)
 	}
 	return values
 }

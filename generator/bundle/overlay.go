@@ -98,9 +98,9 @@ func (v *overlay) longer(o *rendered) (bool, error) {
 
 func (v *overlay) write(t Tree, chart Chart, values object, o Options) error {
 	p := v.p
-	resources := list{fixed("base")}
+	resources := list{constant("base")}
 	if v.whole {
-		resources = list{fixed(path.Join(p.up(o.Base), p.basePath()))}
+		resources = list{constant(path.Join(p.up(o.Base), p.basePath()))}
 	} else if err := p.writeBase(t, path.Join(p.dir, "base"), v.base, func(o *rendered) bool { return v.kept[o] }); err != nil {
 		return err
 	}
@@ -114,13 +114,13 @@ func (v *overlay) write(t Tree, chart Chart, values object, o Options) error {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 		p.writeText(t, name, text)
-		resources = append(resources, fixed(name))
+		resources = append(resources, constant(name))
 	}
 	patches, err := v.writePatches(t, chart, values)
 	if err != nil {
 		return err
 	}
-	k := kustomization(object{"sortOptions": fixed(applyOrder), "resources": resources})
+	k := kustomization(object{"sortOptions": constant(applyOrder), "resources": resources})
 	if len(patches) > 0 {
 		k["patches"] = patches
 	}
@@ -145,11 +145,11 @@ func (v *overlay) writePatches(t Tree, chart Chart, values object) (list, error)
 		}
 		name := path.Join("patches", v.patchFile(o))
 		v.p.writeText(t, name, text)
-		target := object{"kind": fixed(o.kind()), "name": fixed(regexp.QuoteMeta(o.name()))}
+		target := object{"kind": constant(o.kind()), "name": constant(regexp.QuoteMeta(o.name()))}
 		if o.namespace() != "" {
-			target["namespace"] = fixed(o.namespace())
+			target["namespace"] = constant(o.namespace())
 		}
-		patches = append(patches, object{"path": fixed(name), "target": target})
+		patches = append(patches, object{"path": constant(name), "target": target})
 	}
 	return patches, nil
 }
@@ -179,7 +179,7 @@ func (p *plane) up(name string) string {
 }
 
 func kustomization(fields object) object {
-	return merge(object{"apiVersion": fixed("kustomize.config.k8s.io/v1beta1"), "kind": fixed("Kustomization")}, fields)
+	return merge(object{"apiVersion": constant("kustomize.config.k8s.io/v1beta1"), "kind": constant("Kustomization")}, fields)
 }
 
 // applyOrder is the order of the built objects. What a workload needs is there before it, its rights above all. Classes come last, because

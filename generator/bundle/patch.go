@@ -167,9 +167,9 @@ func patchText(operations []operation, decided func(operation) string) ([]byte, 
 	root := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
 	w := writer{compare: byOrder(keyOrder)}
 	for _, o := range operations {
-		fields := object{"op": fixed(o.op), "path": fixed(pointer(o.path))}
+		fields := object{"op": constant(o.op), "path": constant(pointer(o.path))}
 		if o.op != "remove" {
-			fields["value"] = from(o.value)
+			fields["value"] = valueOf(o.value)
 		}
 		item := w.node(fields)
 		shorten(item)

@@ -12,11 +12,11 @@ func strategyValues(d plan.Decision[v1alpha1.UpdateStrategy]) object {
 	if s == (v1alpha1.UpdateStrategy{}) {
 		return nil
 	}
-	values := object{"type": part(d, "type", s.Type)}
+	values := object{"type": decidedField(d, "type", s.Type)}
 	rolling := object{}
 	for key, value := range map[string]v1alpha1.IntOrPercent{"maxUnavailable": s.RollingUpdate.MaxUnavailable, "maxSurge": s.RollingUpdate.MaxSurge} {
 		if value != "" {
-			rolling[key] = part(d, "rollingUpdate."+key, intOrPercent(value))
+			rolling[key] = decidedField(d, "rollingUpdate."+key, intOrPercent(value))
 		}
 	}
 	if len(rolling) > 0 {

@@ -66,13 +66,13 @@ func controllerConf(r plan.Result) node {
 	refs := []Ref{refOf(r.CloudConf)}
 	zones := r.ZoneMap.Value
 	if len(zones) == 0 {
-		return from(r.CloudConf.Value, refs...)
+		return valueOf(r.CloudConf.Value, refs...)
 	}
 	var file cloudconf.File
 	for _, compute := range slices.Sorted(maps.Keys(zones)) {
 		file.Set(config.Zone, compute, config.VolumeZone, zones[compute])
 	}
-	return from(r.CloudConf.Value+"\n"+string(file.Bytes()), append(refs, refOf(r.ZoneMap))...)
+	return valueOf(r.CloudConf.Value+"\n"+string(file.Bytes()), append(refs, refOf(r.ZoneMap))...)
 }
 
 // nodeConf is the cloud.conf of the node: the attach limit, and where the node reads its metadata. It has no [Global], because the node does
@@ -83,5 +83,5 @@ func nodeConf(r plan.Result) node {
 		file.Set("BlockStorage", "", "node-volume-attach-limit", limit)
 	}
 	file.Set(config.Metadata, "", config.SearchOrder, strings.Join(r.Metadata.Value, ","))
-	return from(string(file.Bytes()), refOf(r.AttachLimit), refOf(r.Metadata))
+	return valueOf(string(file.Bytes()), refOf(r.AttachLimit), refOf(r.Metadata))
 }

@@ -23,10 +23,10 @@ func (p *plane) setting(s v1alpha1.Setting) (plan.Decision[plan.Setting], string
 func ownSettings(w plan.Workload) object {
 	settings := object{}
 	for name, value := range w.Env.Value {
-		settings[name] = part(w.Env, name, value)
+		settings[name] = decidedField(w.Env, name, value)
 	}
 	if len(w.ExtraArgs.Value) > 0 {
-		settings[config.ExtraArgsVariable] = part(w.ExtraArgs, "", strings.Join(w.ExtraArgs.Value, "\n"))
+		settings[config.ExtraArgsVariable] = decidedField(w.ExtraArgs, "", strings.Join(w.ExtraArgs.Value, "\n"))
 	}
 	return settings
 }

@@ -38,7 +38,7 @@ func stopAtTheRun(changes []v1alpha1.Change, accept []string, force bool) []v1al
 }
 
 // handEdits are the files that are not as the generator left them. Foreign ones are no generator's at all.
-func handEdits(dir *worktree.Dir, files []worktree.Change) []v1alpha1.Change {
+func handEdits(dir *worktree.Dir, files []worktree.FileChange) []v1alpha1.Change {
 	var changes []v1alpha1.Change
 	for _, f := range files {
 		change := v1alpha1.Change{Class: v1alpha1.HandEdit, Field: f.Path}
@@ -86,7 +86,7 @@ func ofRecordAlone(changes []v1alpha1.Change) bool {
 
 // unrecorded are the files that differ for another reason than changes of the record. It renders the plan in the directory again, with the
 // facts that it holds, and compares.
-func (g *generate) unrecorded(w *World, dir *worktree.Dir) ([]worktree.Change, error) {
+func (g *generate) unrecorded(w *World, dir *worktree.Dir) ([]worktree.FileChange, error) {
 	r, err := plan.FromDocument(*dir.Plan)
 	if err != nil {
 		return nil, err
@@ -109,7 +109,7 @@ func recordNote(where string, changes []v1alpha1.Change) string {
 
 // changes are all changes of a bundle on disk: of its decisions, and of files that somebody edited. If neither explains why bytes
 // differ, one change says so.
-func (g *generate) changes(w *World, dir *worktree.Dir, next v1alpha1.Plan, files []worktree.Change) []v1alpha1.Change {
+func (g *generate) changes(w *World, dir *worktree.Dir, next v1alpha1.Plan, files []worktree.FileChange) []v1alpha1.Change {
 	if len(files) == 0 {
 		return nil // plan.yaml is the same, and so is each decision
 	}
@@ -128,7 +128,7 @@ func (g *generate) changes(w *World, dir *worktree.Dir, next v1alpha1.Plan, file
 		}
 	}
 	changes = append(changes, edits...)
-	written := slices.DeleteFunc(slices.Clone(files), func(f worktree.Change) bool { return f.HandEdited || f.Foreign })
+	written := slices.DeleteFunc(slices.Clone(files), func(f worktree.FileChange) bool { return f.HandEdited || f.Foreign })
 	if explained || dir.Merged || dir.Damaged != "" || len(written) == 0 && len(changes) == len(edits) {
 		return changes
 	}
@@ -137,7 +137,7 @@ func (g *generate) changes(w *World, dir *worktree.Dir, next v1alpha1.Plan, file
 
 // unexplained is the change that says why these files differ, where the decisions are the same. plan.yaml follows from a file that was
 // edited.
-func unexplained(dir *worktree.Dir, next v1alpha1.Plan, written []worktree.Change, edited bool) []v1alpha1.Change {
+func unexplained(dir *worktree.Dir, next v1alpha1.Plan, written []worktree.FileChange, edited bool) []v1alpha1.Change {
 	if dir.Plan == nil {
 		return []v1alpha1.Change{{Class: v1alpha1.ConfigChange, Field: "--output-dir", Message: "config: the directory holds no bundle yet, so generate writes every file"}}
 	}
@@ -166,7 +166,7 @@ func crlf(dir string) string {
 	return dir + ": some lines end with CR and LF, as git writes them with core.autocrlf; line endings are not compared"
 }
 
-func reportOf(changes, refused []v1alpha1.Change, files []worktree.Change) v1alpha1.Changes {
+func reportOf(changes, refused []v1alpha1.Change, files []worktree.FileChange) v1alpha1.Changes {
 	var list []v1alpha1.FileChange
 	for _, f := range files {
 		list = append(list, v1alpha1.FileChange{Path: f.Path, Action: string(f.Action)})

@@ -169,7 +169,7 @@ func (g *generate) checkBase(w *World) (bool, error) {
 	if g.base == "" {
 		return true, nil
 	}
-	place, err := verify.Place(g.dir)
+	place, err := verify.RealPath(g.dir)
 	if err != nil {
 		return false, err
 	}
@@ -274,7 +274,7 @@ func (g *generate) run(ctx context.Context, w *World) error {
 
 // reportDamage is the check of a bundle whose plan.yaml nobody can read, without a configuration to compare with.
 func (g *generate) reportDamage(w *World, dir *worktree.Dir) error {
-	files := []worktree.Change{{Path: worktree.PlanFile, Action: worktree.Update, HandEdited: true, Old: []byte{}, New: []byte{}}}
+	files := []worktree.FileChange{{Path: worktree.PlanFile, Action: worktree.Update, HandEdited: true, Old: []byte{}, New: []byte{}}}
 	changes := handEdits(dir, files)
 	return g.report(w, files, changes, guard.Refused(changes, nil, g.force))
 }
@@ -327,7 +327,7 @@ func (g *generate) refuse(refusals []v1alpha1.Change) error {
 }
 
 // report says whether DIR is what would be written: one line for each change, then the difference of the files where it is asked for.
-func (g *generate) report(w *World, files []worktree.Change, changes, refusals []v1alpha1.Change) error {
+func (g *generate) report(w *World, files []worktree.FileChange, changes, refusals []v1alpha1.Change) error {
 	drift := files
 	if ofRecordAlone(changes) {
 		fmt.Fprintln(w.Stderr, recordNote(g.dir, changes))
@@ -353,7 +353,7 @@ func (g *generate) report(w *World, files []worktree.Change, changes, refusals [
 	return &exit{Different, fmt.Errorf("%s differs from what generate would write: %s", g.dir, summary(files, 0))}
 }
 
-func summary(changes []worktree.Change, total int) string {
+func summary(changes []worktree.FileChange, total int) string {
 	count := map[worktree.Action]int{}
 	for _, c := range changes {
 		count[c.Action]++

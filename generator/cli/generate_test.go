@@ -215,7 +215,7 @@ func TestABundleOfARealCloudNeedsARegistryForItsImages(t *testing.T) {
 		"spec: {images: {driver: {tag: v2}}}": "spec.images.driver: ",
 		"spec: {images: {driver: {registry: r.example}}, driftCheck: {schedule: '@daily'}}": "spec.images.generator: ",
 		"spec: {driftCheck: {schedule: '@daily'}}":                                          "spec.images.driver, spec.images.generator: ",
-		"spec: {planes: {node: {images: {driver: {registry: r.example}}}}}":                 "spec.images.driver: ",
+		"spec: {roles: {node: {images: {driver: {registry: r.example}}}}}":                  "spec.images.driver: ",
 	} {
 		_, stderr, code := b.run(t, generation("vanilla", "helm", dir, "--config", b.file(t, "config.yaml", spec))...)
 		if code != Usage || !strings.Contains(stderr, want) {

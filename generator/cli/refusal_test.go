@@ -10,13 +10,13 @@ import (
 func TestAConfigurationThatCannotWorkIsInvalidInBothFormats(t *testing.T) {
 	b := newBed(t)
 	for spec, want := range map[string]string{
-		"planes: {controller: {runAsUser: 0}}":                                                                      "spec.planes.controller.runAsUser",
-		"planes: {node: {podLabels: {app: y}}}":                                                                     "spec.planes.node.podLabels",
-		"planes: {controller: {resources: {driver: {limits: {memory: much}}}}}":                                     "spec.planes.controller.resources.driver.limits.memory",
-		"images: {driver: {registry: my registry}}":                                                                 "spec.images.driver.registry",
-		"clusterID: 'a${b}'":                                                                                        "spec.clusterID",
-		"credentials: {caBundle: 'password: hunter2'}":                                                              "spec.credentials.caBundle",
-		"storageClasses: {overrides: {fast: {mountOptions: ['']}}}":                                                 "spec.storageClasses.overrides.fast.mountOptions[0]",
+		"roles: {controller: {runAsUser: 0}}":                                  "spec.roles.controller.runAsUser",
+		"roles: {node: {podLabels: {app: y}}}":                                 "spec.roles.node.podLabels",
+		"roles: {controller: {resources: {driver: {limits: {memory: much}}}}}": "spec.roles.controller.resources.driver.limits.memory",
+		"images: {driver: {registry: my registry}}":                            "spec.images.driver.registry",
+		"clusterID: 'a${b}'":                                                   "spec.clusterID",
+		"credentials: {caBundle: 'password: hunter2'}":                         "spec.credentials.caBundle",
+		"storageClasses: {overrides: {fast: {mountOptions: ['']}}}":            "spec.storageClasses.overrides.fast.mountOptions[0]",
 		"storageClasses: {overrides: {fast: {annotations: {storageclass.kubernetes.io/is-default-class: 'true'}}}}": "spec.storageClasses.overrides.fast.annotations",
 	} {
 		config := b.file(t, "config.yaml", "spec:\n  "+spec+"\n")
@@ -39,7 +39,7 @@ func TestNamesThatLookLikeNumbersMakeAHelmBundle(t *testing.T) {
   credentials: {secretName: "123"}
   namespaces: {controller: "1e3", node: "2"}
   driver: {name: "1e3"}
-  planes: {controller: {imagePullSecrets: ["123"]}}
+  roles: {controller: {imagePullSecrets: ["123"]}}
 `)
 	dir := filepath.Join(b.dir, "out")
 	b.ok(t, generation("vanilla", "helm", dir, "--config", config)...)

@@ -52,7 +52,7 @@ func TestALineForReviewersHasNoWordOfTheProgram(t *testing.T) {
 	b := newBed(t)
 	dir := filepath.Join(b.dir, "out")
 	b.ok(t, generation("vanilla", "helm", dir)...)
-	config := b.file(t, "config.yaml", "spec: {storageClasses: {overrides: {fast: {reclaimPolicy: Delete}}}, planes: {controller: {tolerations: []}}}")
+	config := b.file(t, "config.yaml", "spec: {storageClasses: {overrides: {fast: {reclaimPolicy: Delete}}}, roles: {controller: {tolerations: []}}}")
 	stdout, _, code := b.run(t, generation("vanilla", "helm", dir, "--check", "--config", config)...)
 	if code != Different || strings.Contains(stdout, "ownReclaimPolicy") || strings.Contains(stdout, "from none to none") ||
 		!strings.Contains(stdout, "StorageClass fast: the configuration says its reclaimPolicy now") {

@@ -69,7 +69,7 @@ func (c *images) check(ctx context.Context, image string) {
 		c.report.ok("image", "the registry has %s", image)
 	case refused:
 		c.report.add("image", Error, fmt.Sprintf("the registry refuses %s: HTTP %d %s", image, answer.StatusCode, http.StatusText(answer.StatusCode)), "the pods do not start without it",
-			"check spec.images, and whether the pods need an imagePullSecret (spec.planes)")
+			"check spec.images, and whether the pods need an imagePullSecret (spec.roles)")
 	default:
 		c.unreachable[registry] = err
 		c.unasked[registry] = append(c.unasked[registry], image)

@@ -107,7 +107,7 @@ func (c *clusterCheck) checkQuotas(ctx context.Context, p *place) {
 		}
 		if slices.Sort(lacking); len(lacking) > 0 {
 			c.report.add("cluster.namespace", Warning, fmt.Sprintf("ResourceQuota %s/%s counts %s, and containers of the bundle have none", p.name, q.Name, list(lacking)),
-				"the API server refuses their pods, unless a LimitRange of the namespace has defaults", "set spec.planes.*.resources, or give the driver a namespace of its own (spec.namespaces)")
+				"the API server refuses their pods, unless a LimitRange of the namespace has defaults", "set spec.roles.*.resources, or give the driver a namespace of its own (spec.namespaces)")
 		}
 	}
 }

@@ -36,10 +36,10 @@ func TestEachChangeIsOneSentenceThatNamesOldAndNew(t *testing.T) {
 			`cloud: volume type "fast" is gone: StorageClass fast is removed`,
 			`cloud: volume type "new" is new: StorageClass new is added`,
 		}},
-		{"two settings of one group, and one of another", inventory("standard", "fast"), "{metadata: {name: c}, spec: {driver: {logLevel: 5, logFormat: json}, planes: {node: {priorityClassName: x}}}}", []string{
+		{"two settings of one group, and one of another", inventory("standard", "fast"), "{metadata: {name: c}, spec: {driver: {logLevel: 5, logFormat: json}, roles: {node: {priorityClassName: x}}}}", []string{
 			"config: spec.driver.logFormat changes from text to json",
 			"config: spec.driver.logLevel changes from 2 to 5",
-			"config: spec.planes.node.priorityClassName changes from none to x",
+			"config: spec.roles.node.priorityClassName changes from none to x",
 			"config: driver.logLevel changes from 2 to 5",
 			"config: driver.logFormat changes from text to json",
 			"config: node.priorityClass changes from system-node-critical to x",

@@ -16,7 +16,7 @@ import (
 var ofTheCloud = []string{"spec.topology", "spec.storageClasses", "spec.backup"}
 
 // accept leaves out what plan refuses whatever the cloud is. So generate takes each proposal, whatever a file had.
-func (f *facts) accept(d v1alpha1.Distribution) (v1alpha1.Distribution, []Note) {
+func (f *survey) accept(d v1alpha1.Distribution) (v1alpha1.Distribution, []Note) {
 	var notes []Note
 	for { // each round leaves one key out
 		left, path, why := f.refused(d)
@@ -34,7 +34,7 @@ func (f *facts) accept(d v1alpha1.Distribution) (v1alpha1.Distribution, []Note) 
 }
 
 // refused is the Distribution without the first of its keys that plan refuses, with that key and the reason.
-func (f *facts) refused(d v1alpha1.Distribution) (left map[string]any, path, why string) {
+func (f *survey) refused(d v1alpha1.Distribution) (left map[string]any, path, why string) {
 	_, err := plan.Decide(v1alpha1.Inventory{}, d, f.target(), v1alpha1.Kustomize, "")
 	mistakes := (*plan.ConfigError)(nil)
 	if !errors.As(err, &mistakes) {
@@ -55,7 +55,7 @@ func (f *facts) refused(d v1alpha1.Distribution) (left map[string]any, path, why
 	return nil, "", ""
 }
 
-func (f *facts) target() v1alpha1.Target {
+func (f *survey) target() v1alpha1.Target {
 	switch {
 	case f.hosted:
 		return v1alpha1.HostedControlPlane

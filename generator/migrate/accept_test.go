@@ -24,12 +24,12 @@ func TestWhatPlanRefusesIsLeftOutAlone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for range 8 { // the order of a map differs
 				var d v1alpha1.Distribution
-				d.Spec.Planes.Node.PodLabels, d.Spec.Planes.Node.NodeSelector = c.labels, c.selector
-				got, notes := (&facts{}).accept(d)
-				if diff := cmp.Diff(c.wantLabels, got.Spec.Planes.Node.PodLabels); diff != "" {
+				d.Spec.Roles.Node.PodLabels, d.Spec.Roles.Node.NodeSelector = c.labels, c.selector
+				got, notes := (&survey{}).accept(d)
+				if diff := cmp.Diff(c.wantLabels, got.Spec.Roles.Node.PodLabels); diff != "" {
 					t.Fatalf("labels (-want +got):\n%s%v", diff, notes)
 				}
-				if diff := cmp.Diff(c.wantSelector, got.Spec.Planes.Node.NodeSelector); diff != "" {
+				if diff := cmp.Diff(c.wantSelector, got.Spec.Roles.Node.NodeSelector); diff != "" {
 					t.Fatalf("selector (-want +got):\n%s%v", diff, notes)
 				}
 				if len(notes) != 1 || !strings.HasPrefix(notes[0].Why, "plan refuses it: ") {
@@ -43,10 +43,10 @@ func TestWhatPlanRefusesIsLeftOutAlone(t *testing.T) {
 func TestMoreRefusedKeysThanAHundredAreAllLeftOut(t *testing.T) {
 	var d v1alpha1.Distribution
 	for range 120 {
-		d.Spec.Planes.Node.ImagePullSecrets = append(d.Spec.Planes.Node.ImagePullSecrets, "Not_A_Name")
+		d.Spec.Roles.Node.ImagePullSecrets = append(d.Spec.Roles.Node.ImagePullSecrets, "Not_A_Name")
 	}
-	got, notes := (&facts{}).accept(d)
-	if left := got.Spec.Planes.Node.ImagePullSecrets; len(left) != 0 || len(notes) != 120 {
+	got, notes := (&survey{}).accept(d)
+	if left := got.Spec.Roles.Node.ImagePullSecrets; len(left) != 0 || len(notes) != 120 {
 		t.Errorf("want 120 notes and no Secret, got %d and %v", len(notes), left)
 	}
 }

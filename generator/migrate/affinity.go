@@ -14,12 +14,12 @@ import (
 
 // setAffinity takes out of the affinity of all nodes what leaves the nodes of the pools out: pools have this affinity too.
 func setAffinity(of pods) func(*proposal, value) error {
-	set := aboutPods(eachPlane(of, func(pl *v1alpha1.Plane) any { return &pl.Affinity }))
+	set := aboutPods(eachRole(of, func(pl *v1alpha1.RolePods) any { return &pl.Affinity }))
 	if of.name != nodePods.name {
 		return set
 	}
 	return func(p *proposal, v value) error {
-		if err := set(p, v); err != nil || p.known.nodePools == nil || p.Spec.Planes.Node.Affinity == nil {
+		if err := set(p, v); err != nil || p.known.nodePools == nil || p.Spec.Roles.Node.Affinity == nil {
 			return err
 		}
 		return p.affinityBesidePools()
@@ -28,7 +28,7 @@ func setAffinity(of pods) func(*proposal, value) error {
 
 // setSpread takes the constraints that count pods of the bundle.
 func setSpread(of pods) func(*proposal, value) error {
-	return aboutPods(eachPlane(of, func(pl *v1alpha1.Plane) any { return &pl.TopologySpreadConstraints }))
+	return aboutPods(eachRole(of, func(pl *v1alpha1.RolePods) any { return &pl.TopologySpreadConstraints }))
 }
 
 // aboutPods leaves out the terms that select pods by a label of upstream's. No pod of a bundle has it, so they would select nothing. They would
@@ -124,18 +124,18 @@ func namesNamespaces(v any) bool {
 
 func (p *proposal) affinityBesidePools() error {
 	sets := p.known.nodePools
-	before, err := json.Marshal(p.Spec.Planes.Node.Affinity)
+	before, err := json.Marshal(p.Spec.Roles.Node.Affinity)
 	if err != nil {
 		return errType
 	}
-	lossy := sets.withoutPools(p.Spec.Planes.Node.Affinity)
-	after, err := json.Marshal(p.Spec.Planes.Node.Affinity)
+	lossy := sets.withoutPools(p.Spec.Roles.Node.Affinity)
+	after, err := json.Marshal(p.Spec.Roles.Node.Affinity)
 	if err != nil {
 		return errType
 	}
 	nothing := string(after) == "{}"
 	if nothing {
-		p.Spec.Planes.Node.Affinity = nil
+		p.Spec.Roles.Node.Affinity = nil
 	}
 	switch {
 	case lossy && nothing:

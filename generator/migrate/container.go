@@ -47,7 +47,7 @@ var flagRules = []rule{
 var containerRules = func() []rule {
 	rows := []rule{
 		{key: "image of a sidecar", to: "spec.images", why: "registry and repository, if they are not those of Kubernetes"},
-		{key: "resources", to: "spec.planes.*.resources"},
+		{key: "resources", to: "spec.roles.*.resources"},
 		{key: "env of the driver", to: envOrProxy},
 		{key: "args of a sidecar", why: "a bundle has fixed flags for the sidecars; change them with a Kustomize layer over the bundle"},
 	}
@@ -119,7 +119,7 @@ func (p *proposal) readContainer(of pods, c corev1.Container, fields map[string]
 	p.prefix = ""
 	if len(c.Resources.Requests) > 0 || len(c.Resources.Limits) > 0 {
 		p.setContainerResources(of, name, c.Resources)
-		p.note(key+" resources", "spec.planes."+of.name+".resources."+name, "")
+		p.note(key+" resources", "spec.roles."+of.name+".resources."+name, "")
 	}
 	return nil
 }
@@ -144,7 +144,7 @@ func (p *proposal) setContainerResources(of pods, name string, given corev1.Reso
 		}
 		return all
 	}
-	for _, pl := range of.planes(&p.Spec.Planes) {
+	for _, pl := range of.roles(&p.Spec.Roles) {
 		if pl.Resources == nil {
 			pl.Resources = map[string]v1alpha1.Resources{}
 		}
@@ -159,9 +159,9 @@ func (p *proposal) readDriver(of pods, c corev1.Container) error {
 	for _, from := range c.EnvFrom {
 		switch {
 		case from.SecretRef != nil:
-			p.note(key+"envFrom Secret "+from.SecretRef.Name, "", "import reads no value of a Secret; put credentials into clouds.yaml, and other variables into spec.planes.*.env")
+			p.note(key+"envFrom Secret "+from.SecretRef.Name, "", "import reads no value of a Secret; put credentials into clouds.yaml, and other variables into spec.roles.*.env")
 		case from.ConfigMapRef != nil:
-			p.note(key+"envFrom ConfigMap "+from.ConfigMapRef.Name, "", "a bundle sets plain values only; write the variables that the driver needs into spec.planes.*.env")
+			p.note(key+"envFrom ConfigMap "+from.ConfigMapRef.Name, "", "a bundle sets plain values only; write the variables that the driver needs into spec.roles.*.env")
 		}
 	}
 	decides := p.decides(of)
@@ -351,7 +351,7 @@ func (p *proposal) tellSidecar(key string, c corev1.Container) {
 	words := strings.Join(slices.Concat(c.Command, c.Args), " ")
 	for _, e := range c.Env {
 		if !strings.Contains(words, "$("+e.Name+")") {
-			p.note(key+" env "+e.Name, "", "spec.planes.*.env sets variables for every container of a pod")
+			p.note(key+" env "+e.Name, "", "spec.roles.*.env sets variables for every container of a pod")
 		}
 	}
 }

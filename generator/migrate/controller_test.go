@@ -55,8 +55,8 @@ func TestAControllerIsKnownByItsContainers(t *testing.T) {
 				t.Errorf("%v %v: %v", kind, program, err)
 				continue
 			}
-			if d.Spec.ClusterID != "depot-7" || d.Spec.Topology.Mode != "disabled" || d.Spec.Planes.Controller.PriorityClassName != "system-cluster-critical" {
-				t.Errorf("%v %v: want cluster depot-7 without topology, got %q, %q, %q", kind, program, d.Spec.ClusterID, d.Spec.Topology.Mode, d.Spec.Planes.Controller.PriorityClassName)
+			if d.Spec.ClusterID != "depot-7" || d.Spec.Topology.Mode != "disabled" || d.Spec.Roles.Controller.PriorityClassName != "system-cluster-critical" {
+				t.Errorf("%v %v: want cluster depot-7 without topology, got %q, %q, %q", kind, program, d.Spec.ClusterID, d.Spec.Topology.Mode, d.Spec.Roles.Controller.PriorityClassName)
 			}
 			for _, n := range notes {
 				if strings.Contains(n.String(), "it has no setting of the driver") || strings.Contains(n.String(), "the plugin has none") {

@@ -11,13 +11,13 @@ import (
 var hostedClusterRules = slices.Concat([]rule{
 	{key: "metadata.name", to: "metadata.name", set: setClusterName},
 	{key: "metadata.namespace", to: "spec.namespaces.controller", why: "HyperShift appends the name of the HostedCluster", set: setControlPlaneNamespace},
-	{key: "metadata.annotations.hypershift.openshift.io/control-plane-priority-class", to: "spec.planes.controller.priorityClassName", set: setPriorityClass},
+	{key: "metadata.annotations.hypershift.openshift.io/control-plane-priority-class", to: "spec.roles.controller.priorityClassName", set: setPriorityClass},
 }, hostedRules)
 
 var controlPlaneRules = slices.Concat([]rule{
 	{key: "metadata.name", to: "metadata.name", set: setClusterName},
 	{key: "metadata.namespace", to: "spec.namespaces.controller", set: setControlPlaneNamespace},
-	{key: "metadata.annotations.hypershift.openshift.io/control-plane-priority-class", to: "spec.planes.controller.priorityClassName", set: setPriorityClass},
+	{key: "metadata.annotations.hypershift.openshift.io/control-plane-priority-class", to: "spec.roles.controller.priorityClassName", set: setPriorityClass},
 }, hostedRules)
 
 // hostedRules are those of the spec, which HyperShift copies from the HostedCluster to the HostedControlPlane.
@@ -26,11 +26,11 @@ var hostedRules = []rule{
 	{key: "spec.platform.type", to: "spec.hypershift.platform", set: func(p *proposal, v value) error { return v.into(&p.Spec.HyperShift.Platform) }},
 	{key: "spec.platform.openstack.identityRef.name", to: "spec.credentials.secretName", why: "HyperShift copies this Secret beside the controller", set: func(p *proposal, v value) error { return v.into(&p.Spec.Credentials.SecretName) }},
 	{key: "spec.platform.openstack.identityRef.cloudName", to: "spec.credentials.cloud", set: func(p *proposal, v value) error { return v.into(&p.Spec.Credentials.Cloud) }},
-	{key: "spec.controllerAvailabilityPolicy", to: "spec.planes.controller.replicas", set: setAvailability},
+	{key: "spec.controllerAvailabilityPolicy", to: "spec.roles.controller.replicas", set: setAvailability},
 	{key: "spec.infrastructureAvailabilityPolicy", why: "it is for workloads of the guest"},
-	{key: "spec.nodeSelector", to: "spec.planes.controller.nodeSelector", set: eachPlane(controllerPods, func(pl *v1alpha1.Plane) any { return &pl.NodeSelector })},
-	{key: "spec.tolerations", to: "spec.planes.controller.tolerations", why: "the bundle has those of HyperShift too", set: eachPlane(controllerPods, func(pl *v1alpha1.Plane) any { return &pl.Tolerations })},
-	{key: "spec.labels", to: "spec.planes.controller.podLabels", set: eachPlane(controllerPods, func(pl *v1alpha1.Plane) any { return &pl.PodLabels })},
+	{key: "spec.nodeSelector", to: "spec.roles.controller.nodeSelector", set: eachRole(controllerPods, func(pl *v1alpha1.RolePods) any { return &pl.NodeSelector })},
+	{key: "spec.tolerations", to: "spec.roles.controller.tolerations", why: "the bundle has those of HyperShift too", set: eachRole(controllerPods, func(pl *v1alpha1.RolePods) any { return &pl.Tolerations })},
+	{key: "spec.labels", to: "spec.roles.controller.podLabels", set: eachRole(controllerPods, func(pl *v1alpha1.RolePods) any { return &pl.PodLabels })},
 	{key: "spec.pullSecret", why: "HyperShift copies it as Secret pull-secret, which the controller has by default"},
 	{key: "spec.configuration", why: "proxy, TLS profile and the rest are those of the guest; the controller runs in the management cluster, whose Proxy import reads"},
 	{key: "spec.networking", why: "the networks are those of the guest; the controller runs in the management cluster, whose Network import reads"},
@@ -41,7 +41,7 @@ var hostedRules = []rule{
 const userAnnotation = "hypershift.openshift.io/default-security-context-uid"
 
 var namespaceRules = []rule{
-	{key: "metadata.annotations." + userAnnotation, to: "spec.planes.controller.runAsUser", why: "of the namespace of the hosted control plane", set: setUser},
+	{key: "metadata.annotations." + userAnnotation, to: "spec.roles.controller.runAsUser", why: "of the namespace of the hosted control plane", set: setUser},
 }
 
 func hasUser(d document) bool { return d.text("metadata", "annotations", userAnnotation) != "" }
@@ -58,14 +58,14 @@ func setUser(p *proposal, v value) error {
 	if err != nil {
 		return errType
 	}
-	p.Spec.Planes.Controller.RunAsUser = &user
+	p.Spec.Roles.Controller.RunAsUser = &user
 	return nil
 }
 
 func setClusterName(p *proposal, v value) error { return v.into(&p.Metadata.Name) }
 
 func setPriorityClass(p *proposal, v value) error {
-	return v.into(&p.Spec.Planes.Controller.PriorityClassName)
+	return v.into(&p.Spec.Roles.Controller.PriorityClassName)
 }
 
 func setControlPlaneNamespace(p *proposal, _ value) error {
@@ -83,6 +83,6 @@ func setAvailability(p *proposal, v value) error {
 	if !known {
 		return fmt.Errorf("it is none of %s, %s", v1alpha1.SingleReplica, v1alpha1.HighlyAvailable)
 	}
-	p.Spec.Planes.Controller.Replicas = &replicas
+	p.Spec.Roles.Controller.Replicas = &replicas
 	return nil
 }

@@ -119,7 +119,7 @@ type proposal struct {
 	v1alpha1.Distribution
 	file     string // as notes and errors name the document
 	document document
-	known    *facts
+	known    *survey
 	to, why  string // where a rule put its value, and what differs, if its row does not say
 	prefix   string // of the keys below, such as the name of a container
 	notes    []Note

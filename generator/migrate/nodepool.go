@@ -13,7 +13,7 @@ import (
 )
 
 // nodePools are the DaemonSets of an installation with several of them. Neither upstream's chart nor its manifests make a second one: people copy the
-// first. One is that of all nodes, and says what spec.planes.node has. The others are pools.
+// first. One is that of all nodes, and says what spec.roles.node has. The others are pools.
 type nodePools struct {
 	main  document // of all nodes
 	key   string   // of the one label by which pools select
@@ -29,7 +29,7 @@ type nodePool struct {
 
 const (
 	inNodePools = "spec.nodePools"
-	asAllNodes  = "a pool has its own nodes, tolerations, kubeletDir and volumeAttachLimit; the rest is as for all nodes (spec.planes.node)"
+	asAllNodes  = "a pool has its own nodes, tolerations, kubeletDir and volumeAttachLimit; the rest is as for all nodes (spec.roles.node)"
 	limitOfPool = "if its cloud.conf has node-volume-attach-limit, write that into volumeAttachLimit of the pool (" + inNodePools + "); the rest is as for all nodes"
 )
 

@@ -63,12 +63,12 @@ const openStackPlatform = "OpenStack"
 const proxyOfController = "of the cluster in which the controller runs, with HyperShift the management cluster"
 
 var proxyRules = []rule{
-	{key: "status.httpProxy", to: "spec.planes.controller.proxy.http", why: proxyOfController, set: setProxy("HTTP_PROXY")},
-	{key: "status.httpsProxy", to: "spec.planes.controller.proxy.https", why: proxyOfController, set: setProxy("HTTPS_PROXY")},
-	{key: "status.noProxy", to: "spec.planes.controller.proxy.noProxy", why: proxyOfController, set: setProxy("NO_PROXY")},
-	{key: "spec.httpProxy", to: "spec.planes.controller.proxy.http", why: proxyOfController, set: unlessInStatus("httpProxy", setProxy("HTTP_PROXY"))},
-	{key: "spec.httpsProxy", to: "spec.planes.controller.proxy.https", why: proxyOfController, set: unlessInStatus("httpsProxy", setProxy("HTTPS_PROXY"))},
-	{key: "spec.noProxy", to: "spec.planes.controller.proxy.noProxy", why: proxyOfController, set: unlessInStatus("noProxy", setProxy("NO_PROXY"))},
+	{key: "status.httpProxy", to: "spec.roles.controller.proxy.http", why: proxyOfController, set: setProxy("HTTP_PROXY")},
+	{key: "status.httpsProxy", to: "spec.roles.controller.proxy.https", why: proxyOfController, set: setProxy("HTTPS_PROXY")},
+	{key: "status.noProxy", to: "spec.roles.controller.proxy.noProxy", why: proxyOfController, set: setProxy("NO_PROXY")},
+	{key: "spec.httpProxy", to: "spec.roles.controller.proxy.http", why: proxyOfController, set: unlessInStatus("httpProxy", setProxy("HTTP_PROXY"))},
+	{key: "spec.httpsProxy", to: "spec.roles.controller.proxy.https", why: proxyOfController, set: unlessInStatus("httpsProxy", setProxy("HTTPS_PROXY"))},
+	{key: "spec.noProxy", to: "spec.roles.controller.proxy.noProxy", why: proxyOfController, set: unlessInStatus("noProxy", setProxy("NO_PROXY"))},
 	{key: "spec.trustedCA.name", to: "spec.trustedCA", set: setTrustedCA},
 	{key: "spec.readinessEndpoints", why: "the driver does not depend on it"},
 }
@@ -84,7 +84,7 @@ func setProxy(variable string) func(*proposal, value) error {
 		case variable == "NO_PROXY" && !p.document.hasProxy():
 			return leave("there is no proxy")
 		}
-		*proxyField(&p.Spec.Planes.Controller.Proxy, variable) = text
+		*proxyField(&p.Spec.Roles.Controller.Proxy, variable) = text
 		return nil
 	}
 }

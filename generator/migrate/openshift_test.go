@@ -199,7 +199,7 @@ func TestWhatEachProxyBecomes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p := d.Spec.Planes.Controller.Proxy
+			p := d.Spec.Roles.Controller.Proxy
 			if got := text(t, d, notes); p.HTTPS+" "+p.NoProxy != test.want || !strings.Contains(got, test.says) || strings.Contains(got, "ter2") {
 				t.Errorf("want %q and %q, got %s", test.want, test.says, got)
 			}

@@ -86,7 +86,7 @@ func (p *proposal) readSecret(d document) error {
 }
 
 // tellOtherSecrets are the notes of the Secrets that the bundle does not need.
-func (f *facts) tellOtherSecrets() []Note {
+func (f *survey) tellOtherSecrets() []Note {
 	var notes []Note
 	for _, source := range slices.Sorted(maps.Keys(f.otherSecrets)) {
 		notes = append(notes, Note{File: source, Key: fmt.Sprintf("Secret (%d)", f.otherSecrets[source]), Why: secretRules[4].why})

@@ -16,20 +16,20 @@ import (
 
 // pods are the controller pods, the node pods, or both.
 type pods struct {
-	name   string
-	planes func(*v1alpha1.Planes) []*v1alpha1.Plane
+	name  string
+	roles func(*v1alpha1.Roles) []*v1alpha1.RolePods
 }
 
 var (
-	controllerPods = pods{"controller", func(p *v1alpha1.Planes) []*v1alpha1.Plane { return []*v1alpha1.Plane{&p.Controller} }}
-	nodePods       = pods{"node", func(p *v1alpha1.Planes) []*v1alpha1.Plane { return []*v1alpha1.Plane{&p.Node} }}
-	bothPods       = pods{"*", func(p *v1alpha1.Planes) []*v1alpha1.Plane { return []*v1alpha1.Plane{&p.Controller, &p.Node} }}
+	controllerPods = pods{"controller", func(p *v1alpha1.Roles) []*v1alpha1.RolePods { return []*v1alpha1.RolePods{&p.Controller} }}
+	nodePods       = pods{"node", func(p *v1alpha1.Roles) []*v1alpha1.RolePods { return []*v1alpha1.RolePods{&p.Node} }}
+	bothPods       = pods{"*", func(p *v1alpha1.Roles) []*v1alpha1.RolePods { return []*v1alpha1.RolePods{&p.Controller, &p.Node} }}
 )
 
-// eachPlane decodes a value into a field of each plane.
-func eachPlane(of pods, field func(*v1alpha1.Plane) any) func(*proposal, value) error {
+// eachRole decodes a value into a field of each role.
+func eachRole(of pods, field func(*v1alpha1.RolePods) any) func(*proposal, value) error {
 	return func(p *proposal, v value) error {
-		for _, pl := range of.planes(&p.Spec.Planes) {
+		for _, pl := range of.roles(&p.Spec.Roles) {
 			if err := v.into(field(pl)); err != nil {
 				return err
 			}
@@ -38,17 +38,17 @@ func eachPlane(of pods, field func(*v1alpha1.Plane) any) func(*proposal, value) 
 	}
 }
 
-func annotations(pl *v1alpha1.Plane) *map[string]string { return &pl.PodAnnotations }
-func labels(pl *v1alpha1.Plane) *map[string]string      { return &pl.PodLabels }
+func annotations(pl *v1alpha1.RolePods) *map[string]string { return &pl.PodAnnotations }
+func labels(pl *v1alpha1.RolePods) *map[string]string      { return &pl.PodLabels }
 
-// setPodMap adds to a map of each plane: two keys of the chart may be about the same one.
-func setPodMap(of pods, field func(*v1alpha1.Plane) *map[string]string) func(*proposal, value) error {
+// setPodMap adds to a map of each role: two keys of the chart may be about the same one.
+func setPodMap(of pods, field func(*v1alpha1.RolePods) *map[string]string) func(*proposal, value) error {
 	return func(p *proposal, v value) error {
 		var more map[string]string
 		if err := v.into(&more); err != nil {
 			return err
 		}
-		for _, pl := range of.planes(&p.Spec.Planes) {
+		for _, pl := range of.roles(&p.Spec.Roles) {
 			add(field(pl), more)
 		}
 		return nil
@@ -70,7 +70,7 @@ func setResources(container string, of pods) func(*proposal, value) error {
 		if err := v.withTexts().into(&r); err != nil {
 			return err
 		}
-		for _, pl := range of.planes(&p.Spec.Planes) {
+		for _, pl := range of.roles(&p.Spec.Roles) {
 			if pl.Resources == nil {
 				pl.Resources = map[string]v1alpha1.Resources{}
 			}
@@ -160,7 +160,7 @@ func setIgnoredZone(p *proposal, v value) error {
 
 func setReplicas(p *proposal, v value) error {
 	n, err := v.whole()
-	p.Spec.Planes.Controller.Replicas = &n
+	p.Spec.Roles.Controller.Replicas = &n
 	return err
 }
 
@@ -216,7 +216,7 @@ func setPullSecrets(p *proposal, v value) error {
 	if err := v.into(&given); err != nil {
 		return err
 	}
-	for _, pl := range bothPods.planes(&p.Spec.Planes) {
+	for _, pl := range bothPods.roles(&p.Spec.Roles) {
 		for _, s := range given {
 			pl.ImagePullSecrets = appendNew(pl.ImagePullSecrets, s.Name)
 		}
@@ -262,7 +262,7 @@ func argsOf(v value) ([]string, error) {
 }
 
 // envOrProxy is where the variables of the driver go.
-const envOrProxy = "spec.planes.*.env or spec.planes.controller.proxy"
+const envOrProxy = "spec.roles.*.env or spec.roles.controller.proxy"
 
 const mayHoldSecret = "it may hold a secret, which a Distribution must not"
 
@@ -292,7 +292,7 @@ type variable struct {
 }
 
 func (p *proposal) setVariable(key string, of pods, e variable) {
-	switch field := proxyField(&p.Spec.Planes.Controller.Proxy, e.Name); {
+	switch field := proxyField(&p.Spec.Roles.Controller.Proxy, e.Name); {
 	case e.ValueFrom != nil:
 		p.note(key, "", "a bundle sets plain values only")
 	case secretName.MatchString(e.Name) || hasPassword(e.Value):
@@ -302,12 +302,12 @@ func (p *proposal) setVariable(key string, of pods, e variable) {
 		if strings.ToUpper(e.Name) != "NO_PROXY" && e.Value != "" && !strings.Contains(e.Value, "://") {
 			*field = "http://" + e.Value // as the programs read it
 		}
-		p.note(key, "spec.planes.controller.proxy", "")
+		p.note(key, "spec.roles.controller.proxy", "")
 	default:
-		for _, pl := range of.planes(&p.Spec.Planes) {
+		for _, pl := range of.roles(&p.Spec.Roles) {
 			add(&pl.Env, map[string]string{e.Name: e.Value})
 		}
-		p.note(key, "spec.planes."+of.name+".env", "")
+		p.note(key, "spec.roles."+of.name+".env", "")
 	}
 }
 

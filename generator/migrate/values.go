@@ -188,7 +188,7 @@ var chartRules = slices.Concat(
 		{key: "csi.plugin.image.pullPolicy", to: "spec.images.driver.pullPolicy", set: func(p *proposal, v value) error { return v.into(&p.Spec.Images.Driver.PullPolicy) }},
 		{key: "csi.plugin.volumes", why: "the bundle mounts what the driver needs; for a CA put its PEM into spec.credentials.caBundle"},
 		{key: "csi.plugin.volumeMounts", why: "the bundle mounts what the driver needs; for a CA put its PEM into spec.credentials.caBundle"},
-		{key: "csi.plugin.resources", to: "spec.planes.*.resources.driver", set: setResources("driver", bothPods)},
+		{key: "csi.plugin.resources", to: "spec.roles.*.resources.driver", set: setResources("driver", bothPods)},
 		{key: "csi.plugin.httpEndpoint.enabled", why: "the controller of a bundle always serves metrics"},
 		{key: "csi.plugin.httpEndpoint.port", why: "the port of the metrics is fixed"},
 		{key: "csi.plugin.podMonitor.enabled", to: "spec.monitoring.kind", set: setPodMonitor},
@@ -210,9 +210,9 @@ var chartRules = slices.Concat(
 		{key: "storageClass.custom", to: "spec.storageClasses", why: "these classes stay in the cluster as they are", set: setCustomClasses},
 		{key: "clusterID", to: "spec.clusterID", set: func(p *proposal, v value) (err error) { p.Spec.ClusterID, err = v.text(); return err }},
 		{key: "pvcAnnotations", to: "spec.driver.pvcAnnotations", set: setPVCAnnotations},
-		{key: "priorityClassName", to: "spec.planes.*.priorityClassName", set: eachPlane(bothPods, func(pl *v1alpha1.Plane) any { return &pl.PriorityClassName })},
-		{key: "imagePullSecrets", to: "spec.planes.*.imagePullSecrets", set: setPullSecrets},
-		{key: "commonAnnotations", to: "spec.planes.*.podAnnotations", why: "of pods only, not of the other objects", set: setPodMap(bothPods, annotations)},
+		{key: "priorityClassName", to: "spec.roles.*.priorityClassName", set: eachRole(bothPods, func(pl *v1alpha1.RolePods) any { return &pl.PriorityClassName })},
+		{key: "imagePullSecrets", to: "spec.roles.*.imagePullSecrets", set: setPullSecrets},
+		{key: "commonAnnotations", to: "spec.roles.*.podAnnotations", why: "of pods only, not of the other objects", set: setPodMap(bothPods, annotations)},
 	},
 )
 
@@ -223,23 +223,23 @@ func sidecarRules(inChart, name string, pods pods) []rule {
 		{key: at + "image.repository", to: "spec.images." + name, set: setRepository(name)},
 		{key: at + "image.tag", why: "the bundle names the version that this driver was tested with"},
 		{key: at + "image.pullPolicy", to: "spec.images." + name + ".pullPolicy", set: func(p *proposal, v value) error { return v.into(&imageOf(p, name).PullPolicy) }},
-		{key: at + "resources", to: "spec.planes.*.resources." + name, set: setResources(name, pods)},
+		{key: at + "resources", to: "spec.roles.*.resources." + name, set: setResources(name, pods)},
 		{key: at + "extraArgs", why: "a bundle has fixed flags for the sidecars; change them with a Kustomize layer over the bundle"},
-		{key: at + "extraEnv", why: "spec.planes.*.env sets variables for every container of a pod"},
+		{key: at + "extraEnv", why: "spec.roles.*.env sets variables for every container of a pod"},
 	}
 }
 
 // podRules are the rows of the controller or the node pods.
 func podRules(at string, pods pods) []rule {
-	to := "spec.planes." + pods.name + "."
+	to := "spec.roles." + pods.name + "."
 	rules := []rule{
 		{key: at + "podAnnotations", to: to + "podAnnotations", set: setPodMap(pods, annotations)},
 		{key: at + "podLabels", to: to + "podLabels", set: setPodMap(pods, labels)},
-		{key: at + "podSecurityContext", why: "the pods of a bundle have the least rights that work; spec.planes.controller.runAsUser sets the user of the controller"},
+		{key: at + "podSecurityContext", why: "the pods of a bundle have the least rights that work; spec.roles.controller.runAsUser sets the user of the controller"},
 		{key: at + "securityContext", why: "the containers of a bundle have the least rights that work"},
 		{key: at + "affinity", to: to + "affinity", set: setAffinity(pods)},
-		{key: at + "nodeSelector", to: to + "nodeSelector", set: eachPlane(pods, func(pl *v1alpha1.Plane) any { return &pl.NodeSelector })},
-		{key: at + "tolerations", to: to + "tolerations", set: eachPlane(pods, func(pl *v1alpha1.Plane) any { return &pl.Tolerations })},
+		{key: at + "nodeSelector", to: to + "nodeSelector", set: eachRole(pods, func(pl *v1alpha1.RolePods) any { return &pl.NodeSelector })},
+		{key: at + "tolerations", to: to + "tolerations", set: eachRole(pods, func(pl *v1alpha1.RolePods) any { return &pl.Tolerations })},
 		{key: at + "extraArgs", to: "spec.driver.extraArgs." + pods.name, set: setExtraArgs(pods)},
 		{key: at + "hostAliases", why: "no bundle sets it; add it with a Kustomize layer over the bundle, or give the cloud a name in DNS"},
 	}
@@ -250,7 +250,7 @@ func podRules(at string, pods pods) []rule {
 	}
 	return append(rules,
 		rule{key: at + "replicas", to: to + "replicas", set: setReplicas},
-		rule{key: at + "strategy.type", to: to + "updateStrategy.type", set: func(p *proposal, v value) error { return v.into(&p.Spec.Planes.Controller.UpdateStrategy.Type) }},
+		rule{key: at + "strategy.type", to: to + "updateStrategy.type", set: func(p *proposal, v value) error { return v.into(&p.Spec.Roles.Controller.UpdateStrategy.Type) }},
 		rule{key: at + "strategy.rollingUpdate.maxUnavailable", to: to + "updateStrategy.rollingUpdate.maxUnavailable", set: setRollingUpdate(func(r *v1alpha1.RollingUpdate) any { return &r.MaxUnavailable })},
 		rule{key: at + "strategy.rollingUpdate.maxSurge", to: to + "updateStrategy.rollingUpdate.maxSurge", set: setRollingUpdate(func(r *v1alpha1.RollingUpdate) any { return &r.MaxSurge })})
 }
@@ -261,6 +261,6 @@ func setRollingUpdate(field func(*v1alpha1.RollingUpdate) any) func(*proposal, v
 		if kind := p.document.text("csi", "plugin", "controllerPlugin", "strategy", "type"); kind != "" && kind != "RollingUpdate" {
 			return leave("the strategy is another one")
 		}
-		return v.into(field(&p.Spec.Planes.Controller.UpdateStrategy.RollingUpdate))
+		return v.into(field(&p.Spec.Roles.Controller.UpdateStrategy.RollingUpdate))
 	}
 }

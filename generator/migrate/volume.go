@@ -35,7 +35,7 @@ func isCinderVolume(d document) bool {
 }
 
 // addVolume counts a PersistentVolume.
-func (f *facts) addVolume(d document) error {
+func (f *survey) addVolume(d document) error {
 	text, err := json.Marshal(d.yaml)
 	var v corev1.PersistentVolume
 	if err == nil {

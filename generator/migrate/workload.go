@@ -79,17 +79,17 @@ var deploymentRules = slices.Concat([]rule{
 	{key: "spec.serviceName", why: "the controller of a bundle is a Deployment"},
 	{key: "spec.podManagementPolicy", why: "the controller of a bundle is a Deployment"},
 	{key: "spec.updateStrategy", why: "the controller of a bundle is a Deployment"},
-	{key: "spec.replicas", to: "spec.planes.controller.replicas", set: setLiveReplicas},
-	{key: "spec.strategy", to: "spec.planes.controller.updateStrategy", set: setStrategy(controllerPods)},
+	{key: "spec.replicas", to: "spec.roles.controller.replicas", set: setLiveReplicas},
+	{key: "spec.strategy", to: "spec.roles.controller.updateStrategy", set: setStrategy(controllerPods)},
 }, templateRules(controllerPods))
 
 var daemonSetRules = slices.Concat([]rule{
-	{key: "spec.updateStrategy", to: "spec.planes.node.updateStrategy", set: setStrategy(nodePods)},
+	{key: "spec.updateStrategy", to: "spec.roles.node.updateStrategy", set: setStrategy(nodePods)},
 }, templateRules(nodePods))
 
 // templateRules are about the pods of a workload.
 func templateRules(of pods) []rule {
-	to := "spec.planes." + of.name + "."
+	to := "spec.roles." + of.name + "."
 	const pod = "spec.template.spec."
 	return []rule{
 		{key: "metadata.labels", set: setObjectMap(upstreamLabel, "the objects of a bundle have fixed labels; add yours with a Kustomize layer over the bundle")},
@@ -99,14 +99,14 @@ func templateRules(of pods) []rule {
 		{key: "spec.template.metadata.annotations", to: to + "podAnnotations", set: setOwnMap(of, annotations, installersAnnotation)},
 		{key: pod + "initContainers", to: "the Distribution, by the rows of container", set: setContainers(of, true)},
 		{key: pod + "containers", to: "the Distribution, by the rows of container", set: setContainers(of, false)},
-		{key: pod + "nodeSelector", to: to + "nodeSelector", set: eachPlane(of, func(pl *v1alpha1.Plane) any { return &pl.NodeSelector })},
+		{key: pod + "nodeSelector", to: to + "nodeSelector", set: eachRole(of, func(pl *v1alpha1.RolePods) any { return &pl.NodeSelector })},
 		{key: pod + "tolerations", to: to + "tolerations", set: setTolerations(of)},
 		{key: pod + "affinity", to: to + "affinity", set: setAffinity(of)},
 		{key: pod + "topologySpreadConstraints", to: to + "topologySpreadConstraints", set: setSpread(of)},
-		{key: pod + "priorityClassName", to: to + "priorityClassName", set: eachPlane(of, func(pl *v1alpha1.Plane) any { return &pl.PriorityClassName })},
+		{key: pod + "priorityClassName", to: to + "priorityClassName", set: eachRole(of, func(pl *v1alpha1.RolePods) any { return &pl.PriorityClassName })},
 		{key: pod + "imagePullSecrets", to: to + "imagePullSecrets", set: setPlanePullSecrets(of)},
 		{key: pod + "volumes", to: "spec.driver.kubeletDir", set: setVolumes},
-		{key: pod + "securityContext", why: "the pods of a bundle have the least rights that work; spec.planes.controller.runAsUser sets the user of the controller"},
+		{key: pod + "securityContext", why: "the pods of a bundle have the least rights that work; spec.roles.controller.runAsUser sets the user of the controller"},
 		{key: pod + "hostAliases", why: "no bundle sets it; add it with a Kustomize layer over the bundle, or give the cloud a name in DNS"},
 		{key: pod + "serviceAccount", why: "the objects of a bundle have fixed names"},
 		{key: pod + "serviceAccountName", why: "the objects of a bundle have fixed names"},
@@ -122,7 +122,7 @@ func setLiveReplicas(p *proposal, v value) error {
 	case n < 2:
 		return leave("1 is the default of upstream, and the bundle has its own")
 	}
-	p.Spec.Planes.Controller.Replicas = &n
+	p.Spec.Roles.Controller.Replicas = &n
 	return nil
 }
 
@@ -137,7 +137,7 @@ func setStrategy(of pods) func(*proposal, value) error {
 		if (s.Type == "" || s.Type == "RollingUpdate") && slices.Contains(defaults, s.RollingUpdate) {
 			return leave("it is the default of upstream, and the bundle has its own")
 		}
-		for _, pl := range of.planes(&p.Spec.Planes) {
+		for _, pl := range of.roles(&p.Spec.Roles) {
 			pl.UpdateStrategy = s
 		}
 		return nil
@@ -180,7 +180,7 @@ func setObjectMap(others func(string) bool, why string) func(*proposal, value) e
 }
 
 // setOwnMap takes the labels or annotations that a person chose.
-func setOwnMap(of pods, field func(*v1alpha1.Plane) *map[string]string, others func(string) bool) func(*proposal, value) error {
+func setOwnMap(of pods, field func(*v1alpha1.RolePods) *map[string]string, others func(string) bool) func(*proposal, value) error {
 	return func(p *proposal, v value) error {
 		var own map[string]string
 		if err := v.into(&own); err != nil {
@@ -191,7 +191,7 @@ func setOwnMap(of pods, field func(*v1alpha1.Plane) *map[string]string, others f
 		if len(own) == 0 {
 			return leave("upstream or a tool sets them")
 		}
-		for _, pl := range of.planes(&p.Spec.Planes) {
+		for _, pl := range of.roles(&p.Spec.Roles) {
 			add(field(pl), own)
 		}
 		return nil
@@ -207,7 +207,7 @@ func setTolerations(of pods) func(*proposal, value) error {
 		if of.name == nodePods.name && reflect.DeepEqual(all, []v1alpha1.Toleration{{Operator: string(corev1.TolerationOpExists)}}) {
 			return leave("the node pods of a bundle tolerate everything too")
 		}
-		for _, pl := range of.planes(&p.Spec.Planes) {
+		for _, pl := range of.roles(&p.Spec.Roles) {
 			pl.Tolerations = all
 		}
 		return nil
@@ -220,7 +220,7 @@ func setPlanePullSecrets(of pods) func(*proposal, value) error {
 		if err := v.into(&given); err != nil {
 			return err
 		}
-		for _, pl := range of.planes(&p.Spec.Planes) {
+		for _, pl := range of.roles(&p.Spec.Roles) {
 			for _, s := range given {
 				pl.ImagePullSecrets = appendNew(pl.ImagePullSecrets, s.Name)
 			}

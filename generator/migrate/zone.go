@@ -20,7 +20,7 @@ var ErrZones = errors.New("the zones of existing volumes cannot be kept")
 const mapByHand = `. Or say which volume zone serves them, with a further file that has for each: [Zone "%s"] and the line volume-zone=VOLUME-ZONE`
 
 // keepZones keeps topology on if volumes are bound to zones, and maps the compute zones that have no volume zone of their name. Errors: ErrZones.
-func (f *facts) keepZones(t *v1alpha1.Topology, cloud *Zones) ([]Note, error) {
+func (f *survey) keepZones(t *v1alpha1.Topology, cloud *Zones) ([]Note, error) {
 	bound := slices.Sorted(slices.Values(f.volumes.Zones))
 	if len(bound) == 0 {
 		return nil, nil
@@ -52,7 +52,7 @@ func (f *facts) keepZones(t *v1alpha1.Topology, cloud *Zones) ([]Note, error) {
 }
 
 // mapZones maps compute zones where there is one volume zone only. With several, a person must say which serves a zone with volumes.
-func (f *facts) mapZones(t *v1alpha1.Topology, cloud *Zones, bound []string) ([]Note, error) {
+func (f *survey) mapZones(t *v1alpha1.Topology, cloud *Zones, bound []string) ([]Note, error) {
 	var notes []Note
 	for _, compute := range cloud.Compute {
 		_, given := t.ZoneMap[compute]

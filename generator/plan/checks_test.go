@@ -16,9 +16,9 @@ func checks(t *testing.T, spec string) []string {
 
 func TestAPodSettingThatTheClusterWouldRefuseIsAnErrorNow(t *testing.T) {
 	const fields = "preferredDuringSchedulingIgnoredDuringExecution"
-	affinity := func(rules string) string { return "planes: {controller: {affinity: {" + rules + "}}}" }
+	affinity := func(rules string) string { return "roles: {controller: {affinity: {" + rules + "}}}" }
 	spread := func(rules string) string {
-		return "planes: {controller: {topologySpreadConstraints: [" + rules + "]}}"
+		return "roles: {controller: {topologySpreadConstraints: [" + rules + "]}}"
 	}
 	for spec, want := range map[string]string{
 		affinity("nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {}}"):                                                                   "want at least one term",
@@ -37,19 +37,19 @@ func TestAPodSettingThatTheClusterWouldRefuseIsAnErrorNow(t *testing.T) {
 		spread("{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: ScheduleAnyway}, {maxSkew: 2, topologyKey: zone, whenUnsatisfiable: ScheduleAnyway}"): "[1]: an earlier constraint",
 		spread("{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: ScheduleAnyway}"):                                                                     "without it the constraint counts no pod",
 		spread("{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: ScheduleAnyway, matchLabelKeys: [a], labelSelector: {matchLabels: {a: b}}}"):          "keep one",
-		"planes: {node: {topologySpreadConstraints: [{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: ScheduleAnyway}]}}":                              "one on each node",
-		"planes: {controller: {updateStrategy: {type: OnDelete}}}":                                                                                       "OnDelete is none of a Deployment",
-		"planes: {node: {updateStrategy: {type: Recreate}}}":                                                                                             "Recreate is none of a DaemonSet",
-		"planes: {controller: {updateStrategy: {type: Recreate, rollingUpdate: {maxSurge: 1}}}}":                                                         "type Recreate takes none",
-		"planes: {controller: {updateStrategy: {rollingUpdate: {maxUnavailable: 0}}}}":                                                                   "both 0",
-		"planes: {controller: {updateStrategy: {rollingUpdate: {maxUnavailable: 101%}}}}":                                                                "neither a whole number nor a share",
-		"planes: {node: {updateStrategy: {rollingUpdate: {maxSurge: 1}}}}":                                                                               "cannot share its host ports",
-		"planes: {node: {env: {1A: b}}}":                                                         `"1A" is not a variable's name`,
-		"planes: {node: {env: {LOG_LEVEL: '9'}}}":                                                "spec.planes.node.env.LOG_LEVEL: the bundle sets it",
-		"planes: {controller: {env: {https_proxy: x}}}":                                          "use the key proxy",
-		"planes: {controller: {podAnnotations: {cinder-csi.io/config-hash: x}}}":                 "the bundle sets cinder-csi.io/config-hash itself",
-		"planes: {controller: {podAnnotations: {'1': x}}}":                                       "kustomize takes the key",
-		"planes: {controller: {podAnnotations: {'a b': x}}}":                                     "spec.planes.controller.podAnnotations: \"a b\"",
+		"roles: {node: {topologySpreadConstraints: [{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: ScheduleAnyway}]}}":                               "one on each node",
+		"roles: {controller: {updateStrategy: {type: OnDelete}}}":                                                                                        "OnDelete is none of a Deployment",
+		"roles: {node: {updateStrategy: {type: Recreate}}}":                                                                                              "Recreate is none of a DaemonSet",
+		"roles: {controller: {updateStrategy: {type: Recreate, rollingUpdate: {maxSurge: 1}}}}":                                                          "type Recreate takes none",
+		"roles: {controller: {updateStrategy: {rollingUpdate: {maxUnavailable: 0}}}}":                                                                    "both 0",
+		"roles: {controller: {updateStrategy: {rollingUpdate: {maxUnavailable: 101%}}}}":                                                                 "neither a whole number nor a share",
+		"roles: {node: {updateStrategy: {rollingUpdate: {maxSurge: 1}}}}":                                                                                "cannot share its host ports",
+		"roles: {node: {env: {1A: b}}}":                                                          `"1A" is not a variable's name`,
+		"roles: {node: {env: {LOG_LEVEL: '9'}}}":                                                 "spec.roles.node.env.LOG_LEVEL: the bundle sets it",
+		"roles: {controller: {env: {https_proxy: x}}}":                                           "use the key proxy",
+		"roles: {controller: {podAnnotations: {cinder-csi.io/config-hash: x}}}":                  "the bundle sets cinder-csi.io/config-hash itself",
+		"roles: {controller: {podAnnotations: {'1': x}}}":                                        "kustomize takes the key",
+		"roles: {controller: {podAnnotations: {'a b': x}}}":                                      "spec.roles.controller.podAnnotations: \"a b\"",
 		"driver: {kubeletDir: var/lib}":                                                          "spec.driver.kubeletDir",
 		"driver: {kubeletDir: /var/lib/}":                                                        "spec.driver.kubeletDir",
 		"driver: {kubeletDir: '/$(HOME)'}":                                                       "spec.driver.kubeletDir",
@@ -73,7 +73,7 @@ func TestAPodSettingThatTheClusterWouldRefuseIsAnErrorNow(t *testing.T) {
 		"driver: {extraArgs: {controller: ['--default-fs-type=xfs', '--default-fs-type=ext4']}}": "[1]: --default-fs-type is set already",
 		"driver: {extraArgs: {controller: ['--default-fs-type=ntfs']}}":                          "ntfs",
 		"driver: {extraArgs: {controller: ['--additional-topology=x']}}":                         "must be formatted as key=value",
-		"planes: {node: {env: {NODE_NAME: a}}}":                                                  "spec.planes.node.env.NODE_NAME: the bundle sets it",
+		"roles: {node: {env: {NODE_NAME: a}}}":                                                   "spec.roles.node.env.NODE_NAME: the bundle sets it",
 		"driver: {extraArgs: {controller: ['--remove-startup-taint=true']}}":                     "use spec.nodeLifecycle.startupTaint",
 		"driftCheck: {schedule: hourly}":                                                         `"hourly" is not a schedule`,
 		"driftCheck: {schedule: 'CRON_TZ=UTC 0 6 * * *'}":                                        "is not a schedule",
@@ -89,11 +89,11 @@ func TestPodSettingsThatAreRightPass(t *testing.T) {
 		"",
 		"driver: {kubeletDir: /var/lib/k0s/kubelet, drainTimeout: 25s, requestsPerSecond: {reads: 0}, metadata: [dmi, configDrive]}",
 		"driver: {extraArgs: {controller: ['--user-agent=a', '--user-agent=b', '--default-fs-type=xfs'], node: ['--additional-topology=a=b']}}",
-		"planes: {controller: {updateStrategy: {type: Recreate}}, node: {updateStrategy: {type: OnDelete}}}",
-		"planes: {controller: {updateStrategy: {rollingUpdate: {maxUnavailable: 0, maxSurge: 1}}}, node: {updateStrategy: {rollingUpdate: {maxUnavailable: 100%}}}}",
-		"planes: {controller: {env: {GODEBUG: netdns=go}, podAnnotations: {example.com/a: b}}}",
-		"planes: {controller: {affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: a, operator: Lt, values: ['5']}]}]}}}}}",
-		"planes: {controller: {topologySpreadConstraints: [{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: DoNotSchedule, minDomains: 2, labelSelector: {matchLabels: {app: cinder-csi-controller}}, matchLabelKeys: [pod-template-hash]}]}}",
+		"roles: {controller: {updateStrategy: {type: Recreate}}, node: {updateStrategy: {type: OnDelete}}}",
+		"roles: {controller: {updateStrategy: {rollingUpdate: {maxUnavailable: 0, maxSurge: 1}}}, node: {updateStrategy: {rollingUpdate: {maxUnavailable: 100%}}}}",
+		"roles: {controller: {env: {GODEBUG: netdns=go}, podAnnotations: {example.com/a: b}}}",
+		"roles: {controller: {affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: a, operator: Lt, values: ['5']}]}]}}}}}",
+		"roles: {controller: {topologySpreadConstraints: [{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: DoNotSchedule, minDomains: 2, labelSelector: {matchLabels: {app: cinder-csi-controller}}, matchLabelKeys: [pod-template-hash]}]}}",
 		"driftCheck: {schedule: '@daily'}",
 		"driftCheck: {schedule: '*/5 6 * * 1-5'}",
 	} {

@@ -53,8 +53,8 @@ func TestWhatCannotBeRightIsRefusedWithItsKey(t *testing.T) {
 		{v1alpha1.Vanilla, "spec: {driver: {logLevel: 11}}", "spec.driver.logLevel"},
 		{v1alpha1.Vanilla, "spec: {images: {provisioner: {tag: v6.2.1}}}", "spec.images.provisioner.tag: csi-provisioner v6.2.1 has no flag --snapshot-orphan-sweep-interval"},
 		{v1alpha1.Vanilla, "spec: {size: huge}", "spec.size: \"huge\" is not one of small, medium, large"},
-		{v1alpha1.Vanilla, "spec: {size: large, planes: {controller: {resources: {provisioner: {limits: {memory: 200Mi}}}}}}", "200Mi is less than the 290Mi that the container asks for"},
-		{v1alpha1.Vanilla, "spec: {planes: {controller: {images: {provisioner: {registry: mirror.example, tag: v5.3.0}}}}}", "spec.images.provisioner.tag: csi-provisioner v5.3.0"},
+		{v1alpha1.Vanilla, "spec: {size: large, roles: {controller: {resources: {provisioner: {limits: {memory: 200Mi}}}}}}", "200Mi is less than the 290Mi that the container asks for"},
+		{v1alpha1.Vanilla, "spec: {roles: {controller: {images: {provisioner: {registry: mirror.example, tag: v5.3.0}}}}}", "spec.images.provisioner.tag: csi-provisioner v5.3.0"},
 		{v1alpha1.Vanilla, "spec: {kubernetesVersion: latest}", "spec.kubernetesVersion"},
 		{v1alpha1.Vanilla, "spec: {namespaces: {node: Kube}}", "spec.namespaces.node"},
 		{v1alpha1.Vanilla, "spec: {topology: {mode: 'on'}}", "spec.topology.mode"},
@@ -87,45 +87,45 @@ func TestWhatCannotBeRightIsRefusedWithItsKey(t *testing.T) {
 		{v1alpha1.Vanilla, "spec: {credentials: {caKey: ..data}}", "spec.credentials.caKey"},
 		{v1alpha1.Vanilla, "spec: {credentials: {caKey: clouds.yaml}}", "spec.credentials.caKey: the key \"clouds.yaml\" holds clouds.yaml"},
 		{v1alpha1.Vanilla, "spec: {credentials: {caKey: cacert, caConfigMap: ours}}", "spec.credentials.caKey: ConfigMap ours holds certificates too"},
-		{v1alpha1.Vanilla, "spec: {planes: {controller: {proxy: {https: 'http://user:pass@proxy:3128'}}}}", "spec.planes.controller.proxy.https: has credentials"},
-		{v1alpha1.Vanilla, "spec: {planes: {node: {replicas: 2}}}", "spec.planes.node.replicas"},
-		{v1alpha1.Vanilla, "spec: {planes: {node: {runAsUser: 1}}}", "spec.planes.node.runAsUser"},
-		{v1alpha1.Vanilla, "spec: {planes: {controller: {replicas: 0}}}", "spec.planes.controller.replicas"},
+		{v1alpha1.Vanilla, "spec: {roles: {controller: {proxy: {https: 'http://user:pass@proxy:3128'}}}}", "spec.roles.controller.proxy.https: has credentials"},
+		{v1alpha1.Vanilla, "spec: {roles: {node: {replicas: 2}}}", "spec.roles.node.replicas"},
+		{v1alpha1.Vanilla, "spec: {roles: {node: {runAsUser: 1}}}", "spec.roles.node.runAsUser"},
+		{v1alpha1.Vanilla, "spec: {roles: {controller: {replicas: 0}}}", "spec.roles.controller.replicas"},
 		{v1alpha1.Vanilla, "spec: {kubernetesVersion: '1.26'}", "spec.kubernetesVersion: 1.26 is older"},
-		{v1alpha1.Vanilla, "spec: {planes: {node: {images: {resizer: {tag: v1}}}}}", "spec.planes.node.images"},
+		{v1alpha1.Vanilla, "spec: {roles: {node: {images: {resizer: {tag: v1}}}}}", "spec.roles.node.images"},
 		{v1alpha1.Vanilla, "spec: {images: {driver: {digest: 'sha256:12'}}}", "spec.images.driver.digest"},
 		{v1alpha1.Vanilla, "spec: {networkPolicy: {openstackCIDRs: [192.0.2.1/24]}}", "spec.networkPolicy.openstackCIDRs"},
-		{v1alpha1.Vanilla, "spec: {planes: {controller: {runAsUser: 0}}}", "spec.planes.controller.runAsUser: 0; want a user from 1"},
-		{v1alpha1.Vanilla, "spec: {planes: {controller: {runAsUser: -1}}}", "spec.planes.controller.runAsUser: -1"},
-		{v1alpha1.Vanilla, "spec: {planes: {controller: {runAsUser: 2147483648}}}", "spec.planes.controller.runAsUser: 2147483648"},
-		{v1alpha1.Vanilla, "spec: {planes: {controller: {replicas: 2147483648}}}", "spec.planes.controller.replicas"},
-		{v1alpha1.Vanilla, "spec: {planes: {controller: {podLabels: {a b: x}}}}", "spec.planes.controller.podLabels: \"a b\": name part must consist of alphanumeric"},
-		{v1alpha1.Vanilla, "spec: {planes: {controller: {podLabels: {a: x y}}}}", "spec.planes.controller.podLabels.a: \"x y\": a valid label must be"},
-		{v1alpha1.Vanilla, "spec: {planes: {controller: {podLabels: {app: y}}}}", "spec.planes.controller.podLabels: app is how the pods are found"},
-		{v1alpha1.Vanilla, "spec: {planes: {node: {podLabels: {app: cinder-csi-controller}}}}", "spec.planes.node.podLabels: app is how the pods are found"},
-		{v1alpha1.Vanilla, "spec: {planes: {controller: {nodeSelector: {a/b/c: x}}}}", "spec.planes.controller.nodeSelector: \"a/b/c\""},
-		{v1alpha1.Vanilla, "spec: {planes: {controller: {nodeSelector: {a: '?'}}}}", "spec.planes.controller.nodeSelector.a: \"?\""},
-		{v1alpha1.Vanilla, "spec: {planes: {controller: {tolerations: [{key: a, operator: exists}]}}}", "spec.planes.controller.tolerations[0].operator: \"exists\" is not one of Equal, Exists; did you mean Exists?"},
-		{v1alpha1.Vanilla, "spec: {planes: {controller: {tolerations: [{key: a}, {key: a, effect: Nope}]}}}", "spec.planes.controller.tolerations[1].effect: \"Nope\" is not one of"},
-		{v1alpha1.Vanilla, "spec: {planes: {controller: {tolerations: [{effect: NoSchedule}]}}}", "spec.planes.controller.tolerations[0]: without a key"},
-		{v1alpha1.Vanilla, "spec: {planes: {controller: {tolerations: [{key: a b}]}}}", "spec.planes.controller.tolerations[0].key: \"a b\""},
-		{v1alpha1.Vanilla, "spec: {planes: {controller: {tolerations: [{key: a, value: x y}]}}}", "spec.planes.controller.tolerations[0].value: \"x y\""},
-		{v1alpha1.Vanilla, "spec: {planes: {controller: {tolerations: [{key: a, operator: Exists, value: x}]}}}", "spec.planes.controller.tolerations[0]: operator Exists takes no value"},
-		{v1alpha1.Vanilla, "spec: {planes: {node: {tolerations: [{key: a, tolerationSeconds: 5}]}}}", "spec.planes.node.tolerations[0]: tolerationSeconds is for effect NoExecute"},
-		{v1alpha1.Vanilla, "spec: {planes: {controller: {imagePullSecrets: [A B]}}}", "spec.planes.controller.imagePullSecrets[0]: \"A B\" is not a Secret"},
-		{v1alpha1.Vanilla, "spec: {planes: {node: {imagePullSecrets: [a, a]}}}", "spec.planes.node.imagePullSecrets[1]: \"a\" is there twice"},
-		{v1alpha1.Vanilla, "spec: {planes: {controller: {resources: {driver: {requests: {cpu: lots}}}}}}", "spec.planes.controller.resources.driver.requests.cpu: \"lots\" is not a quantity"},
-		{v1alpha1.Vanilla, "spec: {planes: {controller: {resources: {driver: {limits: {cpu: '-1'}}}}}}", "spec.planes.controller.resources.driver.limits.cpu: \"-1\" is less than nothing"},
-		{v1alpha1.Vanilla, "spec: {planes: {controller: {resources: {driver: {requests: {mem: 1Gi}}}}}}", "spec.planes.controller.resources.driver.requests: there is no resource \"mem\""},
-		{v1alpha1.Vanilla, "spec: {planes: {controller: {resources: {driver: {requests: {memory: 2Gi}, limits: {memory: 1Gi}}}}}}", "spec.planes.controller.resources.driver.requests.memory: 2Gi is more than the limit, 1Gi"},
-		{v1alpha1.Vanilla, "spec: {planes: {node: {resources: {registrar: {limits: {memory: 10Mi}}}}}}", "spec.planes.node.resources.registrar.limits.memory: 10Mi is less than the 20Mi that the container asks for; set requests.memory too"},
-		{v1alpha1.Vanilla, "spec: {planes: {controller: {resources: {driver: {requests: {example.com/a: '1'}}}}}}", "spec.planes.controller.resources.driver.requests.example.com/a: of this resource, request and limit must be the same"},
-		{v1alpha1.Vanilla, "spec: {planes: {controller: {resources: {driver: {limits: {example.com/a: 100m}}}}}}", "spec.planes.controller.resources.driver.limits.example.com/a: \"100m\"; want a whole number"},
-		{v1alpha1.Vanilla, "spec: {planes: {controller: {proxy: {https: 'http://proxy:99999'}}}}", "spec.planes.controller.proxy.https: the port is none"},
-		{v1alpha1.Vanilla, "spec: {planes: {controller: {proxy: {noProxy: '$(HOME)'}}}}", "spec.planes.controller.proxy.noProxy: holds $("},
+		{v1alpha1.Vanilla, "spec: {roles: {controller: {runAsUser: 0}}}", "spec.roles.controller.runAsUser: 0; want a user from 1"},
+		{v1alpha1.Vanilla, "spec: {roles: {controller: {runAsUser: -1}}}", "spec.roles.controller.runAsUser: -1"},
+		{v1alpha1.Vanilla, "spec: {roles: {controller: {runAsUser: 2147483648}}}", "spec.roles.controller.runAsUser: 2147483648"},
+		{v1alpha1.Vanilla, "spec: {roles: {controller: {replicas: 2147483648}}}", "spec.roles.controller.replicas"},
+		{v1alpha1.Vanilla, "spec: {roles: {controller: {podLabels: {a b: x}}}}", "spec.roles.controller.podLabels: \"a b\": name part must consist of alphanumeric"},
+		{v1alpha1.Vanilla, "spec: {roles: {controller: {podLabels: {a: x y}}}}", "spec.roles.controller.podLabels.a: \"x y\": a valid label must be"},
+		{v1alpha1.Vanilla, "spec: {roles: {controller: {podLabels: {app: y}}}}", "spec.roles.controller.podLabels: app is how the pods are found"},
+		{v1alpha1.Vanilla, "spec: {roles: {node: {podLabels: {app: cinder-csi-controller}}}}", "spec.roles.node.podLabels: app is how the pods are found"},
+		{v1alpha1.Vanilla, "spec: {roles: {controller: {nodeSelector: {a/b/c: x}}}}", "spec.roles.controller.nodeSelector: \"a/b/c\""},
+		{v1alpha1.Vanilla, "spec: {roles: {controller: {nodeSelector: {a: '?'}}}}", "spec.roles.controller.nodeSelector.a: \"?\""},
+		{v1alpha1.Vanilla, "spec: {roles: {controller: {tolerations: [{key: a, operator: exists}]}}}", "spec.roles.controller.tolerations[0].operator: \"exists\" is not one of Equal, Exists; did you mean Exists?"},
+		{v1alpha1.Vanilla, "spec: {roles: {controller: {tolerations: [{key: a}, {key: a, effect: Nope}]}}}", "spec.roles.controller.tolerations[1].effect: \"Nope\" is not one of"},
+		{v1alpha1.Vanilla, "spec: {roles: {controller: {tolerations: [{effect: NoSchedule}]}}}", "spec.roles.controller.tolerations[0]: without a key"},
+		{v1alpha1.Vanilla, "spec: {roles: {controller: {tolerations: [{key: a b}]}}}", "spec.roles.controller.tolerations[0].key: \"a b\""},
+		{v1alpha1.Vanilla, "spec: {roles: {controller: {tolerations: [{key: a, value: x y}]}}}", "spec.roles.controller.tolerations[0].value: \"x y\""},
+		{v1alpha1.Vanilla, "spec: {roles: {controller: {tolerations: [{key: a, operator: Exists, value: x}]}}}", "spec.roles.controller.tolerations[0]: operator Exists takes no value"},
+		{v1alpha1.Vanilla, "spec: {roles: {node: {tolerations: [{key: a, tolerationSeconds: 5}]}}}", "spec.roles.node.tolerations[0]: tolerationSeconds is for effect NoExecute"},
+		{v1alpha1.Vanilla, "spec: {roles: {controller: {imagePullSecrets: [A B]}}}", "spec.roles.controller.imagePullSecrets[0]: \"A B\" is not a Secret"},
+		{v1alpha1.Vanilla, "spec: {roles: {node: {imagePullSecrets: [a, a]}}}", "spec.roles.node.imagePullSecrets[1]: \"a\" is there twice"},
+		{v1alpha1.Vanilla, "spec: {roles: {controller: {resources: {driver: {requests: {cpu: lots}}}}}}", "spec.roles.controller.resources.driver.requests.cpu: \"lots\" is not a quantity"},
+		{v1alpha1.Vanilla, "spec: {roles: {controller: {resources: {driver: {limits: {cpu: '-1'}}}}}}", "spec.roles.controller.resources.driver.limits.cpu: \"-1\" is less than nothing"},
+		{v1alpha1.Vanilla, "spec: {roles: {controller: {resources: {driver: {requests: {mem: 1Gi}}}}}}", "spec.roles.controller.resources.driver.requests: there is no resource \"mem\""},
+		{v1alpha1.Vanilla, "spec: {roles: {controller: {resources: {driver: {requests: {memory: 2Gi}, limits: {memory: 1Gi}}}}}}", "spec.roles.controller.resources.driver.requests.memory: 2Gi is more than the limit, 1Gi"},
+		{v1alpha1.Vanilla, "spec: {roles: {node: {resources: {registrar: {limits: {memory: 10Mi}}}}}}", "spec.roles.node.resources.registrar.limits.memory: 10Mi is less than the 20Mi that the container asks for; set requests.memory too"},
+		{v1alpha1.Vanilla, "spec: {roles: {controller: {resources: {driver: {requests: {example.com/a: '1'}}}}}}", "spec.roles.controller.resources.driver.requests.example.com/a: of this resource, request and limit must be the same"},
+		{v1alpha1.Vanilla, "spec: {roles: {controller: {resources: {driver: {limits: {example.com/a: 100m}}}}}}", "spec.roles.controller.resources.driver.limits.example.com/a: \"100m\"; want a whole number"},
+		{v1alpha1.Vanilla, "spec: {roles: {controller: {proxy: {https: 'http://proxy:99999'}}}}", "spec.roles.controller.proxy.https: the port is none"},
+		{v1alpha1.Vanilla, "spec: {roles: {controller: {proxy: {noProxy: '$(HOME)'}}}}", "spec.roles.controller.proxy.noProxy: holds $("},
 		{v1alpha1.Vanilla, "spec: {images: {driver: {registry: my registry}}}", "spec.images.driver.registry: \"my registry\""},
 		{v1alpha1.Vanilla, "spec: {images: {driver: {registry: mirror}}}", "spec.images.driver.registry: \"mirror\""},
-		{v1alpha1.Vanilla, "spec: {planes: {node: {images: {driver: {repository: A/b}}}}}", "spec.planes.node.images.driver.repository: \"A/b\""},
+		{v1alpha1.Vanilla, "spec: {roles: {node: {images: {driver: {repository: A/b}}}}}", "spec.roles.node.images.driver.repository: \"A/b\""},
 		{v1alpha1.Vanilla, "spec: {images: {driver: {tag: a b}}}", "spec.images.driver.tag: \"a b\""},
 		{v1alpha1.Vanilla, "spec: {storageClasses: {overrides: {fast: {annotations: {bad key here: x}}}}}", "spec.storageClasses.overrides.fast.annotations: \"bad key here\""},
 		{v1alpha1.Vanilla, "spec: {storageClasses: {overrides: {fast: {annotations: {'1': x}}}}}", "kustomize takes the key \"1\" for a number"},
@@ -136,7 +136,7 @@ func TestWhatCannotBeRightIsRefusedWithItsKey(t *testing.T) {
 		{v1alpha1.Vanilla, "spec: {credentials: {key: a b}}", "spec.credentials.key"},
 		{v1alpha1.Vanilla, "spec: {clusterID: 'a${b}'}", "spec.clusterID: holds ${"},
 		{v1alpha1.Vanilla, "metadata: {name: '${NAME}'}", "metadata.name: holds ${"},
-		{v1alpha1.Vanilla, "spec: {planes: {node: {resources: {driver: {requests: {cpu: '-'}}}}}}", `"-" is not a quantity`},
+		{v1alpha1.Vanilla, "spec: {roles: {node: {resources: {driver: {requests: {cpu: '-'}}}}}}", `"-" is not a quantity`},
 		{v1alpha1.Vanilla, "spec: {clusterID: 'pass -----BEGIN RSA PRIVATE KEY-----', driver: {name: pass PRIVATE KEY}}", "spec.clusterID: holds a PRIVATE KEY"},
 		{v1alpha1.Vanilla, "spec: {clusterID: '{{ .Cluster.metadata.name }}'}", "spec.clusterID: holds {{, as of a template that nothing rendered"},
 		{v1alpha1.Vanilla, "spec: {storageClasses: {overrides: {fast: {parameters: {availability: \"a\\u007f\"}}}}}", "overrides.fast.parameters.availability: holds a control character"},
@@ -237,7 +237,7 @@ func TestACloudWithoutAServiceThatTheDriverNeedsIsWarnedAbout(t *testing.T) {
 
 func TestAProxysNameIsNotLookedUpButWarnedAbout(t *testing.T) {
 	got := decide(t, cloudOf("standard"), "{metadata: {name: c}, spec: {networkPolicy: {enabled: true, openstackCIDRs: [198.51.100.0/24]}, "+
-		"planes: {controller: {proxy: {https: 'http://proxy.example:3128'}}}}}", v1alpha1.Vanilla).Warnings
+		"roles: {controller: {proxy: {https: 'http://proxy.example:3128'}}}}}", v1alpha1.Vanilla).Warnings
 	if len(got) != 1 || !strings.Contains(got[0], "proxy is a host name") {
 		t.Errorf("want one warning, got %q", got)
 	}
@@ -263,7 +263,7 @@ func TestCloudConfIsReadByTheDriverWithoutComplaint(t *testing.T) {
 }
 
 func TestTheHostedControlPlanesPodsAreAsHyperShiftWantsThem(t *testing.T) {
-	spec := `{metadata: {name: c}, spec: {planes: {controller: {tolerations: [{key: mine, operator: Exists}], podLabels: {team: x, hypershift.openshift.io/hosted-control-plane: wrong}}}}}`
+	spec := `{metadata: {name: c}, spec: {roles: {controller: {tolerations: [{key: mine, operator: Exists}], podLabels: {team: x, hypershift.openshift.io/hosted-control-plane: wrong}}}}}`
 	got := decide(t, cloudOf("standard"), spec, v1alpha1.HostedControlPlane).Controller
 	want := []any{
 		2,
@@ -284,7 +284,7 @@ func TestTheHostedControlPlanesPodsAreAsHyperShiftWantsThem(t *testing.T) {
 
 func TestImagesOfAPlaneGoOverThoseOfAll(t *testing.T) {
 	digest := "sha256:" + strings.Repeat("0", 64)
-	spec := `spec: {images: {driver: {registry: r.example, tag: v1, digest: '` + digest + `'}, resizer: {tag: v9}}, planes: {node: {images: {driver: {tag: v2}}}}}`
+	spec := `spec: {images: {driver: {registry: r.example, tag: v1, digest: '` + digest + `'}, resizer: {tag: v9}}, roles: {node: {images: {driver: {tag: v2}}}}}`
 	r := decide(t, cloudOf("standard"), spec, v1alpha1.Vanilla)
 	for _, c := range []struct{ what, want, got, id string }{
 		{"node", "r.example/cinder-csi/cinder-csi-driver:v2", r.Image(r.Node, "driver").Value, r.Image(r.Node, "driver").ID + " node.images.driver"},
@@ -299,10 +299,10 @@ func TestImagesOfAPlaneGoOverThoseOfAll(t *testing.T) {
 }
 
 func TestAConfiguredPriorityClassWinsOnEveryTarget(t *testing.T) {
-	const spec = `spec: {planes: {controller: {priorityClassName: above}, node: {priorityClassName: below}}}`
+	const spec = `spec: {roles: {controller: {priorityClassName: above}, node: {priorityClassName: below}}}`
 	for _, target := range []v1alpha1.Target{v1alpha1.Vanilla, v1alpha1.Standalone, v1alpha1.HostedControlPlane} {
 		r := decide(t, cloudOf("standard"), spec, target)
-		if got := r.Controller.PriorityClass; got.Value != "above" || got.Source != FromConfig || got.Reason != "spec.planes.controller.priorityClassName is set" {
+		if got := r.Controller.PriorityClass; got.Value != "above" || got.Source != FromConfig || got.Reason != "spec.roles.controller.priorityClassName is set" {
 			t.Errorf("%s: want the configured class of the controller, got %+v", target, got)
 		}
 		if got := r.Node.PriorityClass; got.Value != "below" || got.Source != FromConfig {
@@ -313,11 +313,11 @@ func TestAConfiguredPriorityClassWinsOnEveryTarget(t *testing.T) {
 
 // An external control plane has no nodes with the label that the default selects.
 func TestAnEmptyNodeSelectorMeansEveryNodeAndStaysInThePlan(t *testing.T) {
-	r := decide(t, cloudOf("standard"), `spec: {planes: {controller: {nodeSelector: {}, tolerations: []}}}`, v1alpha1.Standalone)
+	r := decide(t, cloudOf("standard"), `spec: {roles: {controller: {nodeSelector: {}, tolerations: []}}}`, v1alpha1.Standalone)
 	if got := r.Controller.NodeSelector; len(got.Value) != 0 || got.Source != FromConfig {
 		t.Errorf("want no node selector, got %+v", got)
 	}
-	text, err := v1alpha1.YAML(r.Config.Planes.Controller)
+	text, err := v1alpha1.YAML(r.Config.Roles.Controller)
 	if err != nil || string(text) != "nodeSelector: {}\ntolerations: []\n" {
 		t.Errorf("want both empty in the plan, got %v:\n%s", err, text)
 	}
@@ -350,7 +350,7 @@ func TestOnlyAReleaseOfASidecarIsComparedByItsTag(t *testing.T) {
 func TestTheImageOfTheDriverSaysThatNoRegistryHasIt(t *testing.T) {
 	for spec, want := range map[string]bool{
 		"": true, "spec: {images: {driver: {tag: v2}}}": true, "spec: {images: {driver: {registry: r.example}}}": false, "spec: {images: {driver: {repository: mine/driver}}}": true, "spec: {images: {registry: r.example}}": false,
-		"spec: {planes: {node: {images: {driver: {registry: r.example}}}}}": true,
+		"spec: {roles: {node: {images: {driver: {registry: r.example}}}}}": true,
 	} {
 		r, err := Decide(cloudOf("standard"), configured(t, spec), v1alpha1.Vanilla, v1alpha1.Helm, "test")
 		if err != nil {
@@ -377,7 +377,7 @@ func TestNetworkPolicyTakesPortsFromTheCatalogAndAddressesNeverFromDNS(t *testin
 	door := cloudOf("standard")
 	door.Cloud.AuthURL = "http://keystone.example:5000/v3"
 	behind := func(proxy, cidrs string) string {
-		return "spec: {networkPolicy: {enabled: true, openstackCIDRs: [" + cidrs + "]}, planes: {controller: {proxy: {https: 'http://" + proxy + ":3128'}}}}"
+		return "spec: {networkPolicy: {enabled: true, openstackCIDRs: [" + cidrs + "]}, roles: {controller: {proxy: {https: 'http://" + proxy + ":3128'}}}}"
 	}
 	proxied := []int{443, 3128, 8774, 8776}
 	cases := []struct {

@@ -41,9 +41,9 @@ func (d *decider) checkPods() {
 	d.checkExtraArgs("spec.driver.extraArgs.controller", RoleController, d.spec.Driver.ExtraArgs.Controller)
 	d.checkExtraArgs("spec.driver.extraArgs.node", RoleNode, d.spec.Driver.ExtraArgs.Node)
 	for _, role := range []string{RoleController, RoleNode} {
-		path, p := "spec.planes."+role, d.spec.Planes.Controller
+		path, p := "spec.roles."+role, d.spec.Roles.Controller
 		if role == RoleNode {
-			p = d.spec.Planes.Node
+			p = d.spec.Roles.Node
 		}
 		d.checkAffinity(path+".affinity", p.Affinity)
 		d.checkSpread(path+".topologySpreadConstraints", p.TopologySpreadConstraints)
@@ -51,8 +51,8 @@ func (d *decider) checkPods() {
 		d.checkEnvironment(path+".env", role, p.Env)
 		d.checkUpdateStrategy(path+".updateStrategy", role, p.UpdateStrategy)
 	}
-	if len(d.spec.Planes.Node.TopologySpreadConstraints) > 0 {
-		d.problem("spec.planes.node.topologySpreadConstraints: the node's pods are a DaemonSet, one on each node")
+	if len(d.spec.Roles.Node.TopologySpreadConstraints) > 0 {
+		d.problem("spec.roles.node.topologySpreadConstraints: the node's pods are a DaemonSet, one on each node")
 	}
 }
 

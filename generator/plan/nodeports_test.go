@@ -54,11 +54,11 @@ func TestHostPortsThatOthersUseAreWarnedOf(t *testing.T) {
 }
 
 func TestNodesOfAnotherSystemAreRefused(t *testing.T) {
-	for _, plane := range []string{"controller", "node"} {
-		got := refusal(t, cloudOf("fast"), "spec: {planes: {"+plane+": {nodeSelector: {kubernetes.io/os: windows}}}}", v1alpha1.Vanilla)
-		if want := "spec.planes." + plane + `.nodeSelector.kubernetes.io/os: "windows"; the pods run on Linux only`; !strings.Contains(got, want) {
+	for _, role := range []string{"controller", "node"} {
+		got := refusal(t, cloudOf("fast"), "spec: {roles: {"+role+": {nodeSelector: {kubernetes.io/os: windows}}}}", v1alpha1.Vanilla)
+		if want := "spec.roles." + role + `.nodeSelector.kubernetes.io/os: "windows"; the pods run on Linux only`; !strings.Contains(got, want) {
 			t.Errorf("want %q, got %s", want, got)
 		}
-		decide(t, cloudOf("fast"), "spec: {planes: {"+plane+": {nodeSelector: {kubernetes.io/os: linux}}}}", v1alpha1.Vanilla)
+		decide(t, cloudOf("fast"), "spec: {roles: {"+role+": {nodeSelector: {kubernetes.io/os: linux}}}}", v1alpha1.Vanilla)
 	}
 }

@@ -29,7 +29,7 @@ func (d *decider) checkOpenShift() {
 		}
 	}
 	if len(o.ClusterNetworks) > 0 && !d.openShift() {
-		d.problem("spec.openshift.clusterNetworks: is for OpenShift alone; put the networks into spec.planes.controller.proxy.noProxy")
+		d.problem("spec.openshift.clusterNetworks: is for OpenShift alone; put the networks into spec.roles.controller.proxy.noProxy")
 	}
 	d.networks("spec.openshift.clusterNetworks", o.ClusterNetworks)
 	d.checkKubelet("spec.driver.kubeletDir", d.given.Driver.KubeletDir)
@@ -57,7 +57,7 @@ func (d *decider) byControlPlane(w *Workload) {
 	const key = "spec.openshift.controlPlaneTopology"
 	switch topology := d.given.OpenShift.ControlPlaneTopology; topology {
 	case v1alpha1.SingleReplica:
-		if d.given.Planes.Controller.Replicas == nil {
+		if d.given.Roles.Controller.Replicas == nil {
 			w.Replicas = Decision[int]{Value: 1, Source: FromConfig, Reason: key + " is SingleReplica: the control plane has one node"}
 		}
 	case v1alpha1.External:
@@ -65,7 +65,7 @@ func (d *decider) byControlPlane(w *Workload) {
 		return
 	case "":
 	default:
-		if d.given.Planes.Controller.Replicas == nil {
+		if d.given.Roles.Controller.Replicas == nil {
 			w.Replicas.Source, w.Replicas.Reason = FromConfig, key+" is "+topology+": one leads and the other takes over"
 		}
 	}

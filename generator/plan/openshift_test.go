@@ -38,7 +38,7 @@ func TestTheControlPlanesTopologyDecidesReplicasAndNodes(t *testing.T) {
 		"SingleReplica, with replicas: 3": {3, selected},
 	} {
 		topology, given, _ := strings.Cut(topology, ", with ")
-		spec := "openshift: {controlPlaneTopology: '" + topology + "'}, planes: {controller: {" + given + "}}"
+		spec := "openshift: {controlPlaneTopology: '" + topology + "'}, roles: {controller: {" + given + "}}"
 		w := decideStandalone(t, spec).Controller
 		if w.Replicas.Value != want.replicas || !maps.Equal(w.NodeSelector.Value, want.selector) {
 			t.Errorf("%s: want %d replicas on %v, got %d on %v", spec, want.replicas, want.selector, w.Replicas.Value, w.NodeSelector.Value)
@@ -62,7 +62,7 @@ func TestAComputedAttachLimitBesideTheBuiltInDriverIsAWarning(t *testing.T) {
 }
 
 func TestNoProxyHasTheMetadataServiceAndTheClustersNetworks(t *testing.T) {
-	const proxy = "planes: {controller: {proxy: {https: 'http://proxy.example:3128', noProxy: 'example.org, .svc'}}, node: {proxy: {noProxy: a.example}}}"
+	const proxy = "roles: {controller: {proxy: {https: 'http://proxy.example:3128', noProxy: 'example.org, .svc'}}, node: {proxy: {noProxy: a.example}}}"
 	r := decideStandalone(t, "openshift: {clusterNetworks: [10.128.0.0/14, 172.30.0.0/16]}, "+proxy)
 	const want = "example.org,.svc,169.254.169.254,localhost,127.0.0.1,.cluster.local,10.128.0.0/14,172.30.0.0/16"
 	if got := r.Controller.Proxy.Value.NoProxy; got != want {
@@ -126,8 +126,8 @@ func TestSettingsOfAnotherTargetAreRefused(t *testing.T) {
 		{v1alpha1.Standalone, "monitoring: {tls: {cipherSuites: [AES]}}", "spec.monitoring.tls.cipherSuites[0]"},
 		{v1alpha1.Vanilla, "credentials: {request: enabled}", "spec.credentials.request"},
 		{v1alpha1.Standalone, "credentials: {request: enabled, cloud: prod}", "spec.credentials.request"},
-		{v1alpha1.Standalone, "planes: {controller: {runAsUser: 65532}}", "spec.planes.controller.runAsUser"},
-		{v1alpha1.Standalone, "planes: {controller: {runAsUser: 1000680000}}", "spec.planes.controller.runAsUser"},
+		{v1alpha1.Standalone, "roles: {controller: {runAsUser: 65532}}", "spec.roles.controller.runAsUser"},
+		{v1alpha1.Standalone, "roles: {controller: {runAsUser: 1000680000}}", "spec.roles.controller.runAsUser"},
 	} {
 		_, err := Decide(cloudOf("standard"), configured(t, "spec: {"+c.spec+"}"), c.target, v1alpha1.Helm, "test")
 		var wrong *ConfigError
@@ -185,7 +185,7 @@ func TestKeysThatOpenShiftDoesNotHonourAreWarnedOf(t *testing.T) {
 		"driver: {kubeletDir: /var/lib/kubelet}":                                            nil,
 		"nodePools: [{name: gpu, nodeSelector: {pool: gpu}, kubeletDir: /var/lib/kubelet}]": nil,
 		"nodePools: [{name: gpu, nodeSelector: {pool: gpu}, kubeletDir: /opt/kubelet}]":     {v1alpha1.Standalone, v1alpha1.HostedControlPlane},
-		"planes: {controller: {runAsUser: 1001}}":                                           {v1alpha1.HostedControlPlane},
+		"roles: {controller: {runAsUser: 1001}}":                                            {v1alpha1.HostedControlPlane},
 	} {
 		for _, target := range []v1alpha1.Target{v1alpha1.Vanilla, v1alpha1.Standalone, v1alpha1.HostedControlPlane} {
 			r, err := Decide(cloudOf("standard"), configured(t, "metadata: {name: prod}\nspec: {"+spec+"}"), target, v1alpha1.Helm, "test")

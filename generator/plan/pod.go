@@ -21,10 +21,10 @@ const selectorLabel = "app"
 // osLabel is the label by which kubelet says the operating system of its node. The pods in manifests/ select linux.
 const osLabel, linux = "kubernetes.io/os", "linux"
 
-// checkPod checks the part of a plane's configuration that is about pods.
-func (d *decider) checkPod(path, plane string, p v1alpha1.Plane) {
+// checkPod checks the part of a role's configuration that is about pods.
+func (d *decider) checkPod(path, role string, p v1alpha1.RolePods) {
 	d.checkLabelSet(path+".podLabels", p.PodLabels)
-	if value, given := p.PodLabels[selectorLabel]; given && value != "cinder-csi-"+plane {
+	if value, given := p.PodLabels[selectorLabel]; given && value != "cinder-csi-"+role {
 		d.problem("%s.podLabels: %s is how the pods are found and cannot be changed", path, selectorLabel)
 	}
 	d.checkLabelSet(path+".nodeSelector", p.NodeSelector)
@@ -46,7 +46,7 @@ func (d *decider) checkPod(path, plane string, p v1alpha1.Plane) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Resources)) {
-		d.checkResources(path+".resources."+name, p.Resources[name], d.requests(plane, name))
+		d.checkResources(path+".resources."+name, p.Resources[name], d.requests(role, name))
 	}
 }
 

@@ -47,7 +47,7 @@ func TestEveryIDIsThereOnce(t *testing.T) {
 }
 
 func TestADocumentHoldsWhatWasDecided(t *testing.T) {
-	was := decide(t, cloudOf("standard", "Fast SSD"), "spec: {attributesClasses: {gold: {type: standard}}, planes: {node: {images: {driver: {tag: v2}}}}, kubernetesVersion: '1.34'}", v1alpha1.Standalone)
+	was := decide(t, cloudOf("standard", "Fast SSD"), "spec: {attributesClasses: {gold: {type: standard}}, roles: {node: {images: {driver: {tag: v2}}}}, kubernetesVersion: '1.34'}", v1alpha1.Standalone)
 	was.Notices = nil
 	document := was.Document(nil)
 	is, err := FromDocument(document)

@@ -14,15 +14,15 @@ func TestNoTextOfAConfigurationHoldsASecret(t *testing.T) {
 	const secret = "hunter2"
 	url := "postgres://user:" + secret + "@db.example.com/x"
 	for spec, key := range map[string]string{
-		"planes: {controller: {env: {OS_PASSWORD: %s}}}":                               "spec.planes.controller.env.OS_PASSWORD",
-		"planes: {controller: {env: {OS_APPLICATION_CREDENTIAL_SECRET: %s}}}":          "spec.planes.controller.env.OS_APPLICATION_CREDENTIAL_SECRET",
-		"planes: {node: {env: {OS_TOKEN: %s}}}":                                        "spec.planes.node.env.OS_TOKEN",
-		"planes: {node: {env: {DB_PASSWORD: %s}}}":                                     "spec.planes.node.env.DB_PASSWORD",
-		"planes: {node: {env: {DATABASE: '" + url + "'}}}":                             "spec.planes.node.env.DATABASE",
-		"planes: {node: {podAnnotations: {example.com/db: '" + url + "'}}}":            "spec.planes.node.podAnnotations.example.com/db",
-		"planes: {node: {podAnnotations: {example.com/password: %s}}}":                 "spec.planes.node.podAnnotations.example.com/password",
-		"planes: {controller: {podLabels: {password: %s}}}":                            "spec.planes.controller.podLabels.password",
-		"planes: {controller: {proxy: {http: 'http://u:%s@proxy:3128'}}}":              "spec.planes.controller.proxy.http",
+		"roles: {controller: {env: {OS_PASSWORD: %s}}}":                                "spec.roles.controller.env.OS_PASSWORD",
+		"roles: {controller: {env: {OS_APPLICATION_CREDENTIAL_SECRET: %s}}}":           "spec.roles.controller.env.OS_APPLICATION_CREDENTIAL_SECRET",
+		"roles: {node: {env: {OS_TOKEN: %s}}}":                                         "spec.roles.node.env.OS_TOKEN",
+		"roles: {node: {env: {DB_PASSWORD: %s}}}":                                      "spec.roles.node.env.DB_PASSWORD",
+		"roles: {node: {env: {DATABASE: '" + url + "'}}}":                              "spec.roles.node.env.DATABASE",
+		"roles: {node: {podAnnotations: {example.com/db: '" + url + "'}}}":             "spec.roles.node.podAnnotations.example.com/db",
+		"roles: {node: {podAnnotations: {example.com/password: %s}}}":                  "spec.roles.node.podAnnotations.example.com/password",
+		"roles: {controller: {podLabels: {password: %s}}}":                             "spec.roles.controller.podLabels.password",
+		"roles: {controller: {proxy: {http: 'http://u:%s@proxy:3128'}}}":               "spec.roles.controller.proxy.http",
 		"driver: {extraArgs: {controller: ['--user-agent=https://u:%s@h']}}":           "spec.driver.extraArgs.controller[0]",
 		"driver: {serverMetadata: {password: %s}}":                                     "spec.driver.serverMetadata.password",
 		"driver: {volumeMetadata: {db-token: %s}}":                                     "spec.driver.volumeMetadata.db-token",
@@ -46,10 +46,10 @@ func TestNoTextOfAConfigurationHoldsASecret(t *testing.T) {
 // Names that only sound like secrets are usual in annotations and metadata.
 func TestANameLikeThatOfASecretIsNone(t *testing.T) {
 	for _, spec := range []string{
-		"planes: {node: {podAnnotations: {checksum/secret: abc, vault.hashicorp.com/agent-inject-token: 'true', secret.reloader.stakater.com/reload: cloud}}}",
-		"planes: {node: {podAnnotations: {vault.hashicorp.com/agent-inject-template-ca: '{{ with secret }}'}, env: {API_TOKEN_FILE: /run/token}}}",
+		"roles: {node: {podAnnotations: {checksum/secret: abc, vault.hashicorp.com/agent-inject-token: 'true', secret.reloader.stakater.com/reload: cloud}}}",
+		"roles: {node: {podAnnotations: {vault.hashicorp.com/agent-inject-template-ca: '{{ with secret }}'}, env: {API_TOKEN_FILE: /run/token}}}",
 		"driver: {volumeMetadata: {billing-key: '42', keystone-domain: x}, serverMetadata: {turkey: x}}",
-		"planes: {node: {env: {ENDPOINT: 'https://user@example.com:8443/a:b@c'}}}",
+		"roles: {node: {env: {ENDPOINT: 'https://user@example.com:8443/a:b@c'}}}",
 		"credentials: {secretName: cloud-credentials, key: clouds.yaml}",
 	} {
 		if _, err := Decide(cloudOf("fast"), configured(t, "spec: {"+spec+"}"), v1alpha1.Vanilla, v1alpha1.Helm, "test"); err != nil {

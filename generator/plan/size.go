@@ -50,9 +50,9 @@ func (d *decider) memory() Decision[map[string]string] {
 }
 
 // requests are what a container asks for, before the configuration changes it.
-func (d *decider) requests(plane, container string) map[string]string {
-	all := base().requests[plane+"/"+container]
-	if memory := d.clusterSize().Memory[container]; plane == RoleController && memory != "" {
+func (d *decider) requests(role, container string) map[string]string {
+	all := base().requests[role+"/"+container]
+	if memory := d.clusterSize().Memory[container]; role == RoleController && memory != "" {
 		return merged(all, map[string]string{"memory": memory})
 	}
 	return all

@@ -39,8 +39,8 @@ func (d *decider) checkSpec() {
 		d.problem("spec.hypershift.kubeconfigSecret: %q is not a Secret's name", d.spec.HyperShift.KubeconfigSecret)
 	}
 	d.checkImages("spec.images", d.spec.Images)
-	d.checkImages("spec.planes.controller.images", d.spec.Planes.Controller.Images)
-	d.checkImages("spec.planes.node.images", d.spec.Planes.Node.Images)
+	d.checkImages("spec.roles.controller.images", d.spec.Roles.Controller.Images)
+	d.checkImages("spec.roles.node.images", d.spec.Roles.Node.Images)
 }
 
 // kubernetes is the version that checkSpec has brought into its one form.

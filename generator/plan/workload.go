@@ -18,21 +18,21 @@ import (
 // run on the nodes of the control plane. In a hosted control plane they get the labels, tolerations and priority that the
 // conformance tests of HyperShift check.
 func (d *decider) controller(namespace string) Workload {
-	p := d.spec.Planes.Controller
+	p := d.spec.Roles.Controller
 	w := d.workload(RoleController, p, d.imagesOf(RoleController))
 	d.replicas(&w, p.Replicas)
 	w.Memory = d.memory()
-	d.checkUser("spec.planes.controller.runAsUser", p.RunAsUser)
+	d.checkUser("spec.roles.controller.runAsUser", p.RunAsUser)
 	switch d.target {
 	case v1alpha1.HostedControlPlane:
 		hostedPods(&w, p, namespace)
 		if p.RunAsUser != nil {
-			d.warn("spec.planes.controller.runAsUser is for a management cluster that is not OpenShift: OpenShift refuses a pod whose user is not in the range of namespace %s", namespace)
+			d.warn("spec.roles.controller.runAsUser is for a management cluster that is not OpenShift: OpenShift refuses a pod whose user is not in the range of namespace %s", namespace)
 		}
 		orElse(&w.RunAsUser, nil, "OpenShift's security context constraints choose the user")
 	case v1alpha1.Standalone:
 		if p.RunAsUser != nil {
-			d.problem("spec.planes.controller.runAsUser: OpenShift chooses the user from the range of the namespace, and refuses a pod with another one; leave it out")
+			d.problem("spec.roles.controller.runAsUser: OpenShift chooses the user from the range of the namespace, and refuses a pod with another one; leave it out")
 		}
 		orElse(&w.PriorityClass, base().roles[RoleController].PriorityClass, "without the controller no volume is made or attached in the cluster")
 		d.byControlPlane(&w)
@@ -48,22 +48,22 @@ func (d *decider) controller(namespace string) Workload {
 }
 
 func (d *decider) replicas(w *Workload, given *int) {
-	w.Replicas = Decision[int]{Value: base().roles[RoleController].Replicas, Source: Default, Reason: "one leads and the other takes over; spec.planes.controller.replicas is not set"}
+	w.Replicas = Decision[int]{Value: base().roles[RoleController].Replicas, Source: Default, Reason: "one leads and the other takes over; spec.roles.controller.replicas is not set"}
 	if given == nil {
 		return
 	}
-	w.Replicas = Decision[int]{Value: *given, Source: FromConfig, Reason: "spec.planes.controller.replicas is set"}
+	w.Replicas = Decision[int]{Value: *given, Source: FromConfig, Reason: "spec.roles.controller.replicas is set"}
 	if *given < 1 || *given > math.MaxInt32 {
-		d.problem("spec.planes.controller.replicas: %d; want 1 to %d", *given, math.MaxInt32)
+		d.problem("spec.roles.controller.replicas: %d; want 1 to %d", *given, math.MaxInt32)
 	}
 }
 
 // hostedPods are HyperShift's own rules for the pods of a hosted control plane.
-func hostedPods(w *Workload, given v1alpha1.Plane, namespace string) {
+func hostedPods(w *Workload, given v1alpha1.RolePods, namespace string) {
 	orElse(&w.PriorityClass, "hypershift-control-plane", "HyperShift's priority of the pods of a hosted control plane")
 	also := func(source Source, key string) string {
 		if source == FromConfig {
-			return "; spec.planes.controller." + key + " is added"
+			return "; spec.roles.controller." + key + " is added"
 		}
 		return ""
 	}
@@ -79,14 +79,14 @@ func hostedPods(w *Workload, given v1alpha1.Plane, namespace string) {
 
 // node is how the node's pods run: on every Linux node whatever its taints, or pods there could not mount.
 func (d *decider) node() Workload {
-	p := d.spec.Planes.Node
+	p := d.spec.Roles.Node
 	w := d.workload(RoleNode, p, d.imagesOf(RoleNode))
 	orElse(&w.PriorityClass, base().roles[RoleNode].PriorityClass, "without it no pod of its node can mount a volume")
 	if p.Replicas != nil {
-		d.problem("spec.planes.node.replicas: the node's pods are a DaemonSet, one on each node")
+		d.problem("spec.roles.node.replicas: the node's pods are a DaemonSet, one on each node")
 	}
 	if p.RunAsUser != nil {
-		d.problem("spec.planes.node.runAsUser: mounting needs root")
+		d.problem("spec.roles.node.runAsUser: mounting needs root")
 	}
 	orElse(&w.NodeSelector, map[string]string{osLabel: linux}, "the driver runs on Linux only")
 	orElse(&w.Tolerations, base().roles[RoleNode].Tolerations, "the driver runs on every node, whatever its taints, or pods there could not mount volumes")
@@ -94,13 +94,13 @@ func (d *decider) node() Workload {
 }
 
 // workload is what both roles have, as configured.
-func (d *decider) workload(role string, p v1alpha1.Plane, images []string) Workload {
-	path := "spec.planes." + role
+func (d *decider) workload(role string, p v1alpha1.RolePods, images []string) Workload {
+	path := "spec.roles." + role
 	d.checkProxy(path+".proxy.http", p.Proxy.HTTP)
 	d.checkProxy(path+".proxy.https", p.Proxy.HTTPS)
 	d.checkExpansion(path+".proxy.noProxy", p.Proxy.NoProxy)
-	ofSpec, ofPlane := d.spec.Images.ByName(), p.Images.ByName()
-	d.checkNames(path+".images", slices.Collect(maps.Keys(ofPlane)), images)
+	ofSpec, ofRole := d.spec.Images.ByName(), p.Images.ByName()
+	d.checkNames(path+".images", slices.Collect(maps.Keys(ofRole)), images)
 	d.checkNames(path+".resources", slices.Collect(maps.Keys(p.Resources)), images)
 	d.checkPod(path, role, p)
 	w := Workload{
@@ -126,12 +126,12 @@ func (d *decider) workload(role string, p v1alpha1.Plane, images []string) Workl
 	w.ExtraArgs = configuredAs(args, len(args) > 0, "spec.driver.extraArgs."+role)
 	policies := map[string]string{}
 	for _, name := range images {
-		over := overlay(ofSpec[name], ofPlane[name])
+		over := overlay(ofSpec[name], ofRole[name])
 		if over.PullPolicy != "" {
 			policies[name] = over.PullPolicy
 		}
 		switch {
-		case withoutPolicy(ofPlane[name]) != (v1alpha1.Image{}):
+		case withoutPolicy(ofRole[name]) != (v1alpha1.Image{}):
 			w.Images[name] = d.image(role, name, d.mirrored(over, p.Images.Registry), path+".images."+name)
 		case p.Images.Registry != "" && ofSpec[name].Registry == "":
 			w.Images[name] = d.image(role, name, d.mirrored(over, p.Images.Registry), path+".images.registry")
@@ -313,7 +313,7 @@ func (d *decider) openStack() destinations {
 // proxy is what the driver connects to instead, if anything.
 func (d *decider) proxy() destinations {
 	var to destinations
-	for _, u := range []string{d.spec.Planes.Controller.Proxy.HTTP, d.spec.Planes.Controller.Proxy.HTTPS} {
+	for _, u := range []string{d.spec.Roles.Controller.Proxy.HTTP, d.spec.Roles.Controller.Proxy.HTTPS} {
 		if u != "" {
 			to.add(u, portOf(u))
 		}

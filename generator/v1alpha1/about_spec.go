@@ -47,7 +47,7 @@ var specAbouts = map[string]about{
 	"Spec.nodePools":             {"Nodes with other settings, by pools. Each has a DaemonSet of its own, and that of all nodes leaves them out. What a pool does not set is as for all nodes.", "none", "two pools with one name; two pools with the same value of the label, or with different labels"},
 	"NodePool.name":              {"Its DaemonSet is cinder-csi-node- and this name.", "none", "no name; a name that is no label or has more than 40 characters"},
 	"NodePool.nodeSelector":      {"The one label of its nodes.", "none", "no label; more than one label; an invalid label"},
-	"NodePool.tolerations":       {"The taints that its pods tolerate, in place of planes.node.tolerations. An empty list means none.", "those of all nodes", "invalid tolerations"},
+	"NodePool.tolerations":       {"The taints that its pods tolerate, in place of roles.node.tolerations. An empty list means none.", "those of all nodes", "invalid tolerations"},
 	"NodePool.volumeAttachLimit": {"How many volumes each of its nodes takes.", "as spec.volumeAttachLimit", "less than 1, more than 256"},
 	"NodePool.kubeletDir":        {"The directory of kubelet on its nodes.", "driver.kubeletDir", "a path that is not absolute, or is not in its shortest form"},
 	"Spec.monitoring":            {Meaning: "Objects for Prometheus and Grafana."},

@@ -373,8 +373,14 @@ func didYouMean(key string, known []string) string {
 	return "; known: " + strings.Join(known, ", ")
 }
 
+// former are keys, by type, that documents from before the first release have. It holds what they are called now.
+var former = map[string]string{"Spec.planes": "roles"}
+
 // rightKey ends the message about a key that a type does not have.
 func rightKey(key string, t reflect.Type) string {
+	if now := former[t.Name()+"."+key]; now != "" {
+		return "; it is now called " + now
+	}
 	if _, inSpec := field(reflect.TypeFor[Spec](), key); inSpec && t == reflect.TypeFor[Distribution]() {
 		return "; it belongs below spec"
 	}

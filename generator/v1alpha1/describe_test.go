@@ -128,12 +128,12 @@ func TestKeysAreListedOnce(t *testing.T) {
 		}
 		seen[k.Path] = true
 	}
-	for _, want := range []string{"apiVersion", "metadata.name", "spec.images.driver.tag", "spec.storageClasses.extra[].name", "spec.planes.controller.tolerations[].key", "spec.planes.node"} {
+	for _, want := range []string{"apiVersion", "metadata.name", "spec.images.driver.tag", "spec.storageClasses.extra[].name", "spec.roles.controller.tolerations[].key", "spec.roles.node"} {
 		if !seen[want] {
 			t.Errorf("want %s among the keys", want)
 		}
 	}
-	if seen["spec.planes.node.replicas"] {
+	if seen["spec.roles.node.replicas"] {
 		t.Error("want what controller and node share listed for the controller alone")
 	}
 }

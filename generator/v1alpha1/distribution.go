@@ -40,7 +40,7 @@ type Spec struct {
 	NetworkPolicy     NetworkPolicy              `json:"networkPolicy,omitzero"`
 	TrustedCA         bool                       `json:"trustedCA,omitempty"`
 	Images            Images                     `json:"images,omitzero"`
-	Planes            Planes                     `json:"planes,omitzero"`
+	Roles             Roles                      `json:"roles,omitzero"`
 	// NodePools are nodes with other settings, each with a DaemonSet of its own.
 	NodePools  []NodePool `json:"nodePools,omitempty"`
 	HyperShift HyperShift `json:"hypershift,omitzero"`

@@ -6,7 +6,7 @@ type NodePool struct {
 	Name string `json:"name"`
 	// NodeSelector is one label: the other DaemonSet leaves its nodes out, and the nodes without one of two labels cannot be selected.
 	NodeSelector map[string]string `json:"nodeSelector"`
-	// Tolerations replace those of planes.node; an empty list means none.
+	// Tolerations replace those of roles.node; an empty list means none.
 	Tolerations []Toleration `json:"tolerations,omitzero"`
 	// VolumeAttachLimit is how many volumes each of these nodes takes.
 	VolumeAttachLimit *int `json:"volumeAttachLimit,omitempty"`

@@ -1,13 +1,13 @@
 package v1alpha1
 
-// Planes are the settings of the two roles' pods.
-type Planes struct {
-	Controller Plane `json:"controller,omitzero"`
-	Node       Plane `json:"node,omitzero"`
+// Roles are the settings of the two roles' pods.
+type Roles struct {
+	Controller RolePods `json:"controller,omitzero"`
+	Node       RolePods `json:"node,omitzero"`
 }
 
-// Plane is how one role's pods run.
-type Plane struct {
+// RolePods is how one role's pods run.
+type RolePods struct {
 	Images                    Images                     `json:"images,omitzero"` // of this role alone; wins over spec.images
 	Proxy                     Proxy                      `json:"proxy,omitzero"`
 	NodeSelector              map[string]string          `json:"nodeSelector,omitzero"` // empty: any node

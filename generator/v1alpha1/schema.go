@@ -147,6 +147,11 @@ func objectSchema(t reflect.Type) map[string]any {
 		properties[key] = s
 	}
 	name, _, _ := strings.Cut(t.Name(), "[") // without type parameters
+	for old, now := range former {
+		if key, ok := strings.CutPrefix(old, name+"."); ok { // an editor shows the description, and nothing is valid there
+			properties[key] = map[string]any{"not": map[string]any{}, "deprecated": true, "description": "It is now called " + now + "."}
+		}
+	}
 	return map[string]any{"type": "object", "additionalProperties": false, "properties": properties, typeKey: name}
 }
 

@@ -32,9 +32,14 @@ func agree(t *testing.T, path string, schema map[string]any, typ reflect.Type) {
 		if schema["additionalProperties"] != false {
 			t.Errorf("%s: want unknown keys to be errors", path)
 		}
-		names := keys(typ)
-		if len(properties) != len(names) {
-			t.Errorf("%s: the schema has %d keys, the type %d", path, len(properties), len(names))
+		names, known := keys(typ), 0
+		for _, property := range properties {
+			if property.(map[string]any)["not"] == nil { // else no value is valid
+				known++
+			}
+		}
+		if known != len(names) {
+			t.Errorf("%s: the schema has %d keys, the type %d", path, known, len(names))
 		}
 		for _, name := range names {
 			f, ok := field(typ, name)
@@ -51,6 +56,31 @@ func agree(t *testing.T, path string, schema map[string]any, typ reflect.Type) {
 		agree(t, path+".*", schema["additionalProperties"].(map[string]any), typ.Elem())
 	case reflect.Slice:
 		agree(t, path+"[]", schema["items"].(map[string]any), typ.Elem())
+	}
+}
+
+func TestAFormerKeyIsRefusedWithItsName(t *testing.T) {
+	schema, err := inlined(KindDistribution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := schema["properties"].(map[string]any)["spec"].(map[string]any)["properties"].(map[string]any)
+	for old, now := range former {
+		key := strings.TrimPrefix(old, "Spec.")
+		if s, _ := spec[key].(map[string]any); s["not"] == nil || !strings.Contains(s["description"].(string), now) {
+			t.Errorf("%s: want a schema that nothing meets and that names %s, got %v", old, now, s)
+		}
+		if _, renamed := spec[now]; !renamed {
+			t.Errorf("%s: there is no %s", old, now)
+		}
+		for _, document := range []string{"kind: Distribution\nspec: {%s: {}}\n", "kind: Plan\nconfig: {%s: {}}\n", "kind: Plan\ngiven: {spec: {%s: {}}}\n"} {
+			text := fmt.Appendf(nil, "apiVersion: "+APIVersion+"\n"+document, key)
+			_, config := DecodeDistribution("c.yaml", text)
+			_, plan := DecodePlan("c.yaml", text)
+			if got := fmt.Sprint(config, plan); !strings.Contains(got, key+"; it is now called "+now) {
+				t.Errorf("%s: want its name in the message, got %s", text, got)
+			}
+		}
 	}
 }
 

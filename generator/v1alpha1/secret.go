@@ -29,7 +29,7 @@ func HoldsSecret(text string) string {
 }
 
 // NamesSecret is whether a name that a person chose says that its value is a secret. In is the object of the name, such as
-// "spec.planes.node.env".
+// "spec.roles.node.env".
 func NamesSecret(in, name string) bool {
 	switch {
 	case strings.HasSuffix(in, ".env"):

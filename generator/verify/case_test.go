@@ -84,7 +84,7 @@ func specs() map[string]v1alpha1.Spec {
 			Namespaces: v1alpha1.Namespaces{Controller: "kube-system", Node: "kube-system"},
 			Snapshots:  v1alpha1.Snapshots{Enabled: &off},
 		},
-		"drained nodes": {Driver: v1alpha1.Driver{SELinux: v1alpha1.Enabled}, NodeLifecycle: v1alpha1.NodeLifecycle{DrainHook: true}, Planes: v1alpha1.Planes{Node: v1alpha1.Plane{
+		"drained nodes": {Driver: v1alpha1.Driver{SELinux: v1alpha1.Enabled}, NodeLifecycle: v1alpha1.NodeLifecycle{DrainHook: true}, Roles: v1alpha1.Roles{Node: v1alpha1.RolePods{
 			Proxy: v1alpha1.Proxy{NoProxy: "169.254.169.254"}, Resources: map[string]v1alpha1.Resources{"registrar": {Requests: map[string]string{"memory": "32Mi"}}},
 		}}},
 		"adopt": {OpenShift: v1alpha1.OpenShift{Coexistence: v1alpha1.Adopt}, HyperShift: v1alpha1.HyperShift{Platform: "None", KubeconfigSecret: "another"}},
@@ -106,13 +106,13 @@ func specs() map[string]v1alpha1.Spec {
 				Name: "1e3", MountOptions: []string{"1e3", "null"}, Annotations: map[string]string{"yes": "null"}, Parameters: map[string]string{"availability": "1e3"},
 			}}},
 			Images: v1alpha1.Images{Driver: v1alpha1.Image{Registry: "[fd00::1]:5000", Repository: "1/2", Tag: "1e3"}, Registrar: v1alpha1.Image{Registry: "10.0.0.1:5000/mirror"}},
-			Planes: v1alpha1.Planes{
-				Controller: v1alpha1.Plane{
+			Roles: v1alpha1.Roles{
+				Controller: v1alpha1.RolePods{
 					NodeSelector: map[string]string{"1e3": "true"}, PodLabels: map[string]string{"yes": "no"}, ImagePullSecrets: []string{"123", "true", "0x1f"},
 					Tolerations: []v1alpha1.Toleration{{Key: "1e3", Value: "null"}},
 					Resources:   map[string]v1alpha1.Resources{"driver": {Requests: map[string]string{"cpu": "1", "memory": "1e9"}}},
 				},
-				Node: v1alpha1.Plane{ImagePullSecrets: []string{"1e3"}},
+				Node: v1alpha1.RolePods{ImagePullSecrets: []string{"1e3"}},
 			},
 		},
 		"settings of driver and pods": {
@@ -127,15 +127,15 @@ func specs() map[string]v1alpha1.Spec {
 			Monitoring:  v1alpha1.Monitoring{Kind: v1alpha1.PodMonitor, Alerts: true},
 			DriftCheck:  v1alpha1.DriftCheck{Schedule: "@daily"},
 			Images:      v1alpha1.Images{Registry: "mirror.example/all", Resizer: v1alpha1.Image{Registry: "other.example", PullPolicy: "Never"}},
-			Planes: v1alpha1.Planes{
-				Controller: v1alpha1.Plane{
+			Roles: v1alpha1.Roles{
+				Controller: v1alpha1.RolePods{
 					Affinity:                  nodesWith("storage"),
 					TopologySpreadConstraints: []v1alpha1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: "zone", WhenUnsatisfiable: "DoNotSchedule", LabelSelector: &v1alpha1.LabelSelector{MatchLabels: map[string]string{"app": "cinder-csi-controller"}}}},
 					PodAnnotations:            map[string]string{"example.org/team": "1e3"},
 					Env:                       map[string]string{"GODEBUG": "netdns=go"},
 					UpdateStrategy:            v1alpha1.UpdateStrategy{Type: "Recreate"},
 				},
-				Node: v1alpha1.Plane{
+				Node: v1alpha1.RolePods{
 					Images:         v1alpha1.Images{Registry: "nodes.example", Driver: v1alpha1.Image{PullPolicy: "Always"}},
 					Affinity:       nodesWith("disks"),
 					PodAnnotations: map[string]string{"example.org/team": "storage"},
@@ -148,9 +148,9 @@ func specs() map[string]v1alpha1.Spec {
 			Driver:     v1alpha1.Driver{Capacity: true},
 			Monitoring: v1alpha1.Monitoring{Kind: v1alpha1.ServiceMonitor},
 			Snapshots:  v1alpha1.Snapshots{Enabled: &off},
-			Planes: v1alpha1.Planes{
-				Controller: v1alpha1.Plane{UpdateStrategy: v1alpha1.UpdateStrategy{RollingUpdate: v1alpha1.RollingUpdate{MaxUnavailable: "0", MaxSurge: "25%"}}},
-				Node:       v1alpha1.Plane{UpdateStrategy: v1alpha1.UpdateStrategy{Type: "OnDelete"}},
+			Roles: v1alpha1.Roles{
+				Controller: v1alpha1.RolePods{UpdateStrategy: v1alpha1.UpdateStrategy{RollingUpdate: v1alpha1.RollingUpdate{MaxUnavailable: "0", MaxSurge: "25%"}}},
+				Node:       v1alpha1.RolePods{UpdateStrategy: v1alpha1.UpdateStrategy{Type: "OnDelete"}},
 			},
 		},
 		"everything": {
@@ -187,8 +187,8 @@ func specs() map[string]v1alpha1.Spec {
 				LivenessProbe: v1alpha1.Image{Digest: "sha256:" + strings.Repeat("ab", 32)},
 				Generator:     v1alpha1.Image{Registry: "registry.example:5000", PullPolicy: "Always"},
 			},
-			Planes: v1alpha1.Planes{
-				Controller: v1alpha1.Plane{
+			Roles: v1alpha1.Roles{
+				Controller: v1alpha1.RolePods{
 					Images:           v1alpha1.Images{Attacher: v1alpha1.Image{Repository: "mirror/attacher"}},
 					Proxy:            v1alpha1.Proxy{HTTP: "http://proxy.example:3128", HTTPS: "http://proxy.example:3128", NoProxy: "10.0.0.0/8,.svc"},
 					NodeSelector:     map[string]string{"role": "storage", "zone": "1"},
@@ -202,7 +202,7 @@ func specs() map[string]v1alpha1.Spec {
 						"snapshotter": {Limits: map[string]string{"memory": "500Mi"}},
 					},
 				},
-				Node: v1alpha1.Plane{
+				Node: v1alpha1.RolePods{
 					Proxy:            v1alpha1.Proxy{NoProxy: "169.254.169.254"},
 					NodeSelector:     map[string]string{"kubernetes.io/os": "linux", "storage": "true"},
 					Tolerations:      []v1alpha1.Toleration{},
@@ -228,7 +228,7 @@ func forTarget(spec v1alpha1.Spec, target v1alpha1.Target) v1alpha1.Spec {
 		n.Controller, n.Node = "openshift-storage", "openshift-storage"
 	}
 	if target == v1alpha1.Standalone {
-		spec.Planes.Controller.RunAsUser = nil
+		spec.Roles.Controller.RunAsUser = nil
 	}
 	return spec
 }

@@ -65,7 +65,7 @@ func driftCheckFiles(t *testing.T, d v1alpha1.Distribution, inventory v1alpha1.I
 // TestTheDriftCheckRunsWhereTheControllerCan: a pod that finds no node, or a cloud that did not answer once, would be reported as drift.
 func TestTheDriftCheckRunsWhereTheControllerCan(t *testing.T) {
 	spec := specs()["everything"]
-	spec.Planes.Controller.RunAsUser = new(int64(4711))
+	spec.Roles.Controller.RunAsUser = new(int64(4711))
 	for _, target := range targets {
 		for _, format := range []v1alpha1.Format{v1alpha1.Kustomize, v1alpha1.Helm} {
 			var job, pod, controller map[string]any

@@ -43,7 +43,7 @@ func FuzzGenerate(f *testing.F) {
 	f.Add([]byte(smallInventory), []byte(""), byte(0))
 	f.Add([]byte(smallInventory), []byte("spec: {networkPolicy: {enabled: true}, topology: {mode: enabled, zoneMap: {az1: z}}, kubernetesVersion: '1.35'}"), byte(1))
 	f.Add([]byte(smallInventory), []byte("metadata: {name: a}\nspec: {storageClasses: {extra: [{name: x, type: t1, annotations: {a/b: c}, mountOptions: [noatime]}], default: none}}"), byte(2))
-	f.Add([]byte(smallInventory), []byte("spec: {images: {driver: {digest: 'sha256:00'}}, planes: {controller: {podLabels: {a: b}, proxy: {https: 'http://p:1'}}}}"), byte(3))
+	f.Add([]byte(smallInventory), []byte("spec: {images: {driver: {digest: 'sha256:00'}}, roles: {controller: {podLabels: {a: b}, proxy: {https: 'http://p:1'}}}}"), byte(3))
 	f.Add([]byte(strings.ReplaceAll(smallInventory, "Fast SSD", `\u009b2J\u202e${x}`)), []byte("spec: {driver: {pvcAnnotations: false}}"), byte(0))
 	recorded, err := filepath.Glob("../../examples/inventories/*.yaml")
 	if err != nil || len(recorded) == 0 {

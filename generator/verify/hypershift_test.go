@@ -82,12 +82,12 @@ func TestTheControllerConformsToHyperShift(t *testing.T) {
 		if pod.Labels["app"] == "" || pod.Labels["hypershift.openshift.io/hosted-control-plane"] != namespace {
 			t.Errorf("labels: %v", pod.Labels)
 		}
-		for key, value := range spec.Planes.Controller.PodLabels {
+		for key, value := range spec.Roles.Controller.PodLabels {
 			if pod.Labels[key] != value {
 				t.Errorf("label %s of the HostedControlPlane: want %q, got %q", key, value, pod.Labels[key])
 			}
 		}
-		if given := spec.Planes.Controller.PriorityClassName; given == "" && pod.Spec.PriorityClassName != "hypershift-control-plane" {
+		if given := spec.Roles.Controller.PriorityClassName; given == "" && pod.Spec.PriorityClassName != "hypershift-control-plane" {
 			t.Errorf("priority class: %s; any higher one is refused", pod.Spec.PriorityClassName)
 		}
 		checkHostedPlacement(t, spec, pod, namespace)
@@ -105,7 +105,7 @@ func TestTheControllerConformsToHyperShift(t *testing.T) {
 			if c.TerminationMessagePolicy != corev1.TerminationMessageFallbackToLogsOnError {
 				t.Errorf("container %s: termination messages: %s", c.Name, c.TerminationMessagePolicy)
 			}
-			if want := spec.Images.ByName()[c.Name].PullPolicy; want == "" && spec.Planes.Controller.Images.ByName()[c.Name].PullPolicy == "" && c.ImagePullPolicy != corev1.PullIfNotPresent {
+			if want := spec.Images.ByName()[c.Name].PullPolicy; want == "" && spec.Roles.Controller.Images.ByName()[c.Name].PullPolicy == "" && c.ImagePullPolicy != corev1.PullIfNotPresent {
 				t.Errorf("container %s: pull policy %s", c.Name, c.ImagePullPolicy)
 			}
 			if s := c.SecurityContext; s == nil || s.ReadOnlyRootFilesystem == nil || !*s.ReadOnlyRootFilesystem {
@@ -119,7 +119,7 @@ func TestTheControllerConformsToHyperShift(t *testing.T) {
 func checkHostedPlacement(t *testing.T, spec v1alpha1.Spec, pod *corev1.PodTemplateSpec, namespace string) {
 	t.Helper()
 	want := []string{"hypershift.openshift.io/control-plane=true:NoSchedule", "hypershift.openshift.io/cluster=" + namespace + ":NoSchedule"}
-	for _, toleration := range spec.Planes.Controller.Tolerations {
+	for _, toleration := range spec.Roles.Controller.Tolerations {
 		want = append(want, toleration.Key+"="+toleration.Value+":"+toleration.Effect)
 	}
 	var got []string
@@ -129,15 +129,15 @@ func checkHostedPlacement(t *testing.T, spec v1alpha1.Spec, pod *corev1.PodTempl
 	if !slices.Equal(want, got) {
 		t.Errorf("tolerations: want %q, got %q", want, got)
 	}
-	for key, value := range spec.Planes.Controller.NodeSelector {
+	for key, value := range spec.Roles.Controller.NodeSelector {
 		if pod.Spec.NodeSelector[key] != value {
 			t.Errorf("node selector %s of the HostedControlPlane: want %q, got %q", key, value, pod.Spec.NodeSelector[key])
 		}
 	}
-	if len(pod.Spec.NodeSelector) != len(spec.Planes.Controller.NodeSelector)+1 || pod.Spec.NodeSelector["kubernetes.io/os"] != "linux" {
+	if len(pod.Spec.NodeSelector) != len(spec.Roles.Controller.NodeSelector)+1 || pod.Spec.NodeSelector["kubernetes.io/os"] != "linux" {
 		t.Errorf("node selector: want that of the HostedControlPlane and Linux, got %v", pod.Spec.NodeSelector)
 	}
-	if spec.Planes.Controller.Affinity != nil {
+	if spec.Roles.Controller.Affinity != nil {
 		return
 	}
 	weights := map[string]int32{}

@@ -11,7 +11,7 @@ func TestEveryPodSelectsLinuxBesideWhatIsConfigured(t *testing.T) {
 	for name, selector := range map[string]map[string]string{"none": nil, "empty": {}, "one": {"storage": "yes"}} {
 		for _, target := range targets {
 			spec := v1alpha1.Spec{DriftCheck: v1alpha1.DriftCheck{Schedule: "@daily"}}
-			spec.Planes.Controller.NodeSelector, spec.Planes.Node.NodeSelector = selector, selector
+			spec.Roles.Controller.NodeSelector, spec.Roles.Node.NodeSelector = selector, selector
 			for _, format := range []v1alpha1.Format{v1alpha1.Kustomize, v1alpha1.Helm} {
 				workloads := 0
 				for _, o := range build(t, decide(t, spec, clouds["topology on"], target), format) {

@@ -133,7 +133,7 @@ func TestTheStartupTaintIsTolerated(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			spec := v1alpha1.Spec{
 				Driver: v1alpha1.Driver{Name: "cinder.example.org"}, NodeLifecycle: v1alpha1.NodeLifecycle{StartupTaint: test.on},
-				Planes: v1alpha1.Planes{Controller: v1alpha1.Plane{Tolerations: test.own}, Node: v1alpha1.Plane{Tolerations: test.own}},
+				Roles: v1alpha1.Roles{Controller: v1alpha1.RolePods{Tolerations: test.own}, Node: v1alpha1.RolePods{Tolerations: test.own}},
 			}
 			for _, format := range []v1alpha1.Format{v1alpha1.Kustomize, v1alpha1.Helm} {
 				got := map[string]int{}

@@ -62,20 +62,20 @@ var oddKeys = map[string]func(s *v1alpha1.Spec, text string){
 	"images.digest":                   image(func(i *v1alpha1.Image, x string) { i.Digest = x }),
 	"hypershift.kubeconfigSecret":     func(s *v1alpha1.Spec, x string) { s.HyperShift.KubeconfigSecret = x },
 	"hypershift.infraID":              func(s *v1alpha1.Spec, x string) { s.HyperShift.InfraID = x },
-	"planes.proxy.http":               bothPlanes(func(p *v1alpha1.Plane, x string) { p.Proxy.HTTP = x }),
-	"planes.proxy.noProxy":            bothPlanes(func(p *v1alpha1.Plane, x string) { p.Proxy.NoProxy = x }),
-	"planes.nodeSelector":             bothPlanes(func(p *v1alpha1.Plane, x string) { p.NodeSelector = with(p.NodeSelector, "a", x) }),
-	"planes.nodeSelector's keys":      bothPlanes(func(p *v1alpha1.Plane, x string) { p.NodeSelector = with(p.NodeSelector, x, "a") }),
-	"planes.podLabels":                bothPlanes(func(p *v1alpha1.Plane, x string) { p.PodLabels = with(p.PodLabels, "a", x) }),
-	"planes.podLabels' keys":          bothPlanes(func(p *v1alpha1.Plane, x string) { p.PodLabels = with(p.PodLabels, x, "a") }),
-	"planes.imagePullSecrets":         bothPlanes(func(p *v1alpha1.Plane, x string) { p.ImagePullSecrets = append(slices.Clone(p.ImagePullSecrets), x) }),
-	"planes.tolerations.key":          toleration(func(t *v1alpha1.Toleration, x string) { t.Key = x }),
-	"planes.tolerations.operator":     toleration(func(t *v1alpha1.Toleration, x string) { t.Operator = x }),
-	"planes.tolerations.value":        toleration(func(t *v1alpha1.Toleration, x string) { t.Value = x }),
-	"planes.tolerations.effect":       toleration(func(t *v1alpha1.Toleration, x string) { t.Effect = x }),
-	"planes.resources.requests":       resources(func(r *v1alpha1.Resources, x string) { r.Requests = with(r.Requests, "cpu", x) }),
-	"planes.resources.limits":         resources(func(r *v1alpha1.Resources, x string) { r.Limits = with(r.Limits, "memory", x) }),
-	"planes.resources' keys": resources(func(r *v1alpha1.Resources, x string) {
+	"roles.proxy.http":                bothRoles(func(p *v1alpha1.RolePods, x string) { p.Proxy.HTTP = x }),
+	"roles.proxy.noProxy":             bothRoles(func(p *v1alpha1.RolePods, x string) { p.Proxy.NoProxy = x }),
+	"roles.nodeSelector":              bothRoles(func(p *v1alpha1.RolePods, x string) { p.NodeSelector = with(p.NodeSelector, "a", x) }),
+	"roles.nodeSelector's keys":       bothRoles(func(p *v1alpha1.RolePods, x string) { p.NodeSelector = with(p.NodeSelector, x, "a") }),
+	"roles.podLabels":                 bothRoles(func(p *v1alpha1.RolePods, x string) { p.PodLabels = with(p.PodLabels, "a", x) }),
+	"roles.podLabels' keys":           bothRoles(func(p *v1alpha1.RolePods, x string) { p.PodLabels = with(p.PodLabels, x, "a") }),
+	"roles.imagePullSecrets":          bothRoles(func(p *v1alpha1.RolePods, x string) { p.ImagePullSecrets = append(slices.Clone(p.ImagePullSecrets), x) }),
+	"roles.tolerations.key":           toleration(func(t *v1alpha1.Toleration, x string) { t.Key = x }),
+	"roles.tolerations.operator":      toleration(func(t *v1alpha1.Toleration, x string) { t.Operator = x }),
+	"roles.tolerations.value":         toleration(func(t *v1alpha1.Toleration, x string) { t.Value = x }),
+	"roles.tolerations.effect":        toleration(func(t *v1alpha1.Toleration, x string) { t.Effect = x }),
+	"roles.resources.requests":        resources(func(r *v1alpha1.Resources, x string) { r.Requests = with(r.Requests, "cpu", x) }),
+	"roles.resources.limits":          resources(func(r *v1alpha1.Resources, x string) { r.Limits = with(r.Limits, "memory", x) }),
+	"roles.resources' keys": resources(func(r *v1alpha1.Resources, x string) {
 		r.Requests = with(r.Requests, x, "1")
 		r.Limits = with(r.Limits, x, "1")
 	}),
@@ -93,15 +93,15 @@ func image(set func(*v1alpha1.Image, string)) func(*v1alpha1.Spec, string) {
 	return func(s *v1alpha1.Spec, text string) { set(&s.Images.Driver, text) }
 }
 
-func bothPlanes(set func(*v1alpha1.Plane, string)) func(*v1alpha1.Spec, string) {
+func bothRoles(set func(*v1alpha1.RolePods, string)) func(*v1alpha1.Spec, string) {
 	return func(s *v1alpha1.Spec, text string) {
-		set(&s.Planes.Controller, text)
-		set(&s.Planes.Node, text)
+		set(&s.Roles.Controller, text)
+		set(&s.Roles.Node, text)
 	}
 }
 
 func toleration(set func(*v1alpha1.Toleration, string)) func(*v1alpha1.Spec, string) {
-	return bothPlanes(func(p *v1alpha1.Plane, text string) {
+	return bothRoles(func(p *v1alpha1.RolePods, text string) {
 		t := v1alpha1.Toleration{Key: "key"}
 		set(&t, text)
 		p.Tolerations = append(slices.Clone(p.Tolerations), t)
@@ -109,7 +109,7 @@ func toleration(set func(*v1alpha1.Toleration, string)) func(*v1alpha1.Spec, str
 }
 
 func resources(set func(*v1alpha1.Resources, string)) func(*v1alpha1.Spec, string) {
-	return bothPlanes(func(p *v1alpha1.Plane, text string) {
+	return bothRoles(func(p *v1alpha1.RolePods, text string) {
 		r := p.Resources["driver"]
 		set(&r, text)
 		p.Resources = with(p.Resources, "driver", r)
@@ -218,10 +218,10 @@ func TestALimitMayBeWhatAContainerAsksForAndNoLess(t *testing.T) {
 				less := request.DeepCopy()
 				less.Sub(resource.MustParse("1m"))
 				for limit, want := range map[string]bool{request.String(): true, less.String(): false} {
-					p := v1alpha1.Plane{Resources: map[string]v1alpha1.Resources{c.Name: {Limits: map[string]string{string(name): limit}}}}
-					spec := v1alpha1.Spec{Planes: v1alpha1.Planes{Controller: p}}
+					p := v1alpha1.RolePods{Resources: map[string]v1alpha1.Resources{c.Name: {Limits: map[string]string{string(name): limit}}}}
+					spec := v1alpha1.Spec{Roles: v1alpha1.Roles{Controller: p}}
 					if plane == "node" {
-						spec = v1alpha1.Spec{Planes: v1alpha1.Planes{Node: p}}
+						spec = v1alpha1.Spec{Roles: v1alpha1.Roles{Node: p}}
 					}
 					if got := accepted(t, inventory("nova"), spec, v1alpha1.Vanilla); got != want {
 						t.Errorf("%s, %s: the container asks for %s of %s; limit %s: want accepted %t, got %t", plane, c.Name, request.String(), name, limit, want, got)

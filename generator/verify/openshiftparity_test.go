@@ -170,7 +170,7 @@ func adopting() v1alpha1.Spec {
 		Monitoring:    v1alpha1.Monitoring{Kind: v1alpha1.ServiceMonitor},
 		NetworkPolicy: v1alpha1.NetworkPolicy{Enabled: true},
 		TrustedCA:     true,
-		Planes:        v1alpha1.Planes{Controller: v1alpha1.Plane{Proxy: v1alpha1.Proxy{HTTPS: "http://proxy.example:3128", NoProxy: "example.org"}}},
+		Roles:         v1alpha1.Roles{Controller: v1alpha1.RolePods{Proxy: v1alpha1.Proxy{HTTPS: "http://proxy.example:3128", NoProxy: "example.org"}}},
 	}
 }
 
@@ -181,13 +181,13 @@ func hostedLike() v1alpha1.Spec {
 		HyperShift: v1alpha1.HyperShift{InfraID: "prod-x7k2p", Platform: "OpenStack"},
 		Monitoring: v1alpha1.Monitoring{Kind: v1alpha1.ServiceMonitor},
 		TrustedCA:  true,
-		Planes: v1alpha1.Planes{
-			Controller: v1alpha1.Plane{
+		Roles: v1alpha1.Roles{
+			Controller: v1alpha1.RolePods{
 				NodeSelector: map[string]string{"storage": "yes"}, Tolerations: []v1alpha1.Toleration{{Key: "storage", Operator: "Exists"}},
 				PodLabels: map[string]string{"team": "storage"}, ImagePullSecrets: []string{"pull-secret"}, RunAsUser: &user,
 				Proxy: v1alpha1.Proxy{HTTPS: "http://proxy.example:3128", NoProxy: "example.org"},
 			},
-			Node: v1alpha1.Plane{Images: v1alpha1.Images{Driver: v1alpha1.Image{Registry: "guest.example", Repository: "driver", Tag: "v1"}}},
+			Node: v1alpha1.RolePods{Images: v1alpha1.Images{Driver: v1alpha1.Image{Registry: "guest.example", Repository: "driver", Tag: "v1"}}},
 		},
 	}
 }

@@ -91,7 +91,7 @@ var wholes = []reflect.Type{
 }
 
 func keysOf(path string, of reflect.Type) []string {
-	if of.Kind() != reflect.Struct || slices.Contains(wholes, of) || path == "planes.controller.images" || path == "planes.node.images" {
+	if of.Kind() != reflect.Struct || slices.Contains(wholes, of) || path == "roles.controller.images" || path == "roles.node.images" {
 		return []string{path}
 	}
 	var all []string

@@ -14,7 +14,7 @@ func TestPlanKnowsWhatKubeRBACProxyAsksFor(t *testing.T) {
 		return v1alpha1.Spec{
 			Monitoring: v1alpha1.Monitoring{Kind: v1alpha1.ServiceMonitor},
 			OpenShift:  v1alpha1.OpenShift{Monitoring: "platform"},
-			Planes:     v1alpha1.Planes{Controller: v1alpha1.Plane{Resources: map[string]v1alpha1.Resources{"rbacproxy": {Limits: map[string]string{"memory": limit}}}}},
+			Roles:      v1alpha1.Roles{Controller: v1alpha1.RolePods{Resources: map[string]v1alpha1.Resources{"rbacproxy": {Limits: map[string]string{"memory": limit}}}}},
 		}
 	}
 	_, err := plan.Decide(clouds["topology on"], v1alpha1.Distribution{Spec: spec("19Mi")}, v1alpha1.Standalone, v1alpha1.Kustomize, "v0.0.0-test")

@@ -65,7 +65,7 @@ func TestTheSidecarsHaveAsManyWorkers(t *testing.T) {
 func TestTheSizeDecidesMemoryAndTheAttacher(t *testing.T) {
 	for _, size := range v1alpha1.ClusterSizes {
 		spec := v1alpha1.Spec{Size: size.Name}
-		spec.Planes.Controller.Resources = map[string]v1alpha1.Resources{"resizer": {Requests: map[string]string{"memory": "300Mi"}}}
+		spec.Roles.Controller.Resources = map[string]v1alpha1.Resources{"resizer": {Requests: map[string]string{"memory": "300Mi"}}}
 		want := maps.Clone(size.Memory)
 		want["resizer"] = "300Mi"
 		for _, target := range targets {

@@ -3,7 +3,7 @@ package worktree
 import "github.com/aymanbagabas/go-udiff"
 
 // Diff is the change as a unified diff, that patch(1) and people read. It is empty where the content stays the same.
-func (c Change) Diff() string {
+func (c FileChange) Diff() string {
 	from, to := "a/"+c.Path, "b/"+c.Path
 	if c.Old == nil {
 		from = "/dev/null"

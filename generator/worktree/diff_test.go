@@ -23,7 +23,7 @@ func TestDiffIsUnified(t *testing.T) {
 		{"no newline at the end", []byte("a"), []byte("a\n"), "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n\\ No newline at end of file\n+a\n"},
 	}
 	for _, c := range cases {
-		got := Change{Path: "f", Old: c.old, New: c.new}.Diff()
+		got := FileChange{Path: "f", Old: c.old, New: c.new}.Diff()
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.name, diff)
 		}
@@ -36,7 +36,7 @@ func FuzzADiffTurnsTheOldFileIntoTheNew(f *testing.F) {
 	f.Add("a\na\na\nb\n", "a\nb\na\n")
 	f.Add("", "a\n\nb")
 	f.Fuzz(func(t *testing.T, before, after string) {
-		diff := Change{Path: "f", Old: []byte(before), New: []byte(after)}.Diff()
+		diff := FileChange{Path: "f", Old: []byte(before), New: []byte(after)}.Diff()
 		if got := patch(t, before, diff); got != after {
 			t.Errorf("want %q, got %q from\n%s", after, got, diff)
 		}

@@ -224,8 +224,8 @@ const (
 	Remove Action = "remove"
 )
 
-// Change is one file that is not as wanted.
-type Change struct {
+// FileChange is one file that is not as wanted.
+type FileChange struct {
 	Path   string
 	Action Action
 	Old    []byte // as it is on disk; nil where it is missing
@@ -235,7 +235,7 @@ type Change struct {
 }
 
 // Changes compares the tree that is wanted, plan.yaml included, with the disk; sorted by path, empty when every byte is right.
-func (d *Dir) Changes(want map[string][]byte) ([]Change, error) {
+func (d *Dir) Changes(want map[string][]byte) ([]FileChange, error) {
 	paths := map[string]bool{}
 	for p := range want {
 		paths[p] = true
@@ -243,7 +243,7 @@ func (d *Dir) Changes(want map[string][]byte) ([]Change, error) {
 	for p := range d.hashes {
 		paths[p] = true
 	}
-	var changes []Change
+	var changes []FileChange
 	for _, p := range slices.Sorted(maps.Keys(paths)) {
 		c, changed, err := d.change(p, want)
 		if err != nil {
@@ -256,9 +256,9 @@ func (d *Dir) Changes(want map[string][]byte) ([]Change, error) {
 	return changes, nil
 }
 
-func (d *Dir) change(p string, want map[string][]byte) (Change, bool, error) {
+func (d *Dir) change(p string, want map[string][]byte) (FileChange, bool, error) {
 	content, wanted := want[p]
-	c := Change{Path: p, Action: Update, New: content}
+	c := FileChange{Path: p, Action: Update, New: content}
 	if !wanted {
 		c.Action = Remove
 	}
@@ -309,7 +309,7 @@ func (d *Dir) onDisk(p string) ([]byte, error) {
 }
 
 // Foreign is an error, *NotOurs, where files that this generator did not write are in the way of these changes.
-func Foreign(d *Dir, changes []Change) error {
+func Foreign(d *Dir, changes []FileChange) error {
 	var problems []string
 	for _, c := range changes {
 		if c.Foreign {

@@ -324,7 +324,7 @@ func TestARunThatWasCutOffIsCompletedByTheNext(t *testing.T) {
 func TestTheOldPlanStaysUntilEverythingElseIsDone(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "full", "of"), "others")
-	err := (&Dir{Path: dir}).Write([]Change{{Path: "a", Action: Create, New: []byte("1")}, {Path: "full", Action: Remove}, {Path: PlanFile, Action: Create, New: []byte("new")}})
+	err := (&Dir{Path: dir}).Write([]FileChange{{Path: "a", Action: Create, New: []byte("1")}, {Path: "full", Action: Remove}, {Path: PlanFile, Action: Create, New: []byte("new")}})
 	if err == nil || !strings.Contains(err.Error(), dir+" was written in part") {
 		t.Errorf("want an error that names the directory, got %v", err)
 	}
@@ -374,7 +374,7 @@ func TestNothingIsLeftBehindWhenWritingFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = d.Write([]Change{{Path: "a", Action: Create, New: []byte("1")}, {Path: "../b", Action: Create, New: []byte("1")}})
+	err = d.Write([]FileChange{{Path: "a", Action: Create, New: []byte("1")}, {Path: "../b", Action: Create, New: []byte("1")}})
 	if err == nil {
 		t.Fatal("want an error for a path outside")
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // Write makes the changes. The caller has asked Refusals. On an error before the first rename nothing has changed.
-func (d *Dir) Write(changes []Change) (err error) {
+func (d *Dir) Write(changes []FileChange) (err error) {
 	made, err := makeDir(d.Path)
 	if err != nil {
 		return fmt.Errorf("%s cannot be made: %w", d.Path, err)
@@ -41,14 +41,14 @@ func (d *Dir) Write(changes []Change) (err error) {
 
 // replace puts the new files into place and removes those no longer needed. plan.yaml comes last: until then the old one says
 // which files are ours, those still to be removed among them.
-func replace(root *os.Root, staging string, changes []Change) error {
-	if err := place(root, staging, changes, func(c Change) bool { return c.Path != PlanFile }); err != nil {
+func replace(root *os.Root, staging string, changes []FileChange) error {
+	if err := place(root, staging, changes, func(c FileChange) bool { return c.Path != PlanFile }); err != nil {
 		return err
 	}
 	if err := prune(root, changes); err != nil {
 		return err
 	}
-	return place(root, staging, changes, func(c Change) bool { return c.Path == PlanFile })
+	return place(root, staging, changes, func(c FileChange) bool { return c.Path == PlanFile })
 }
 
 // makeDir makes a directory and its parents; made are those that were missing, deepest first.
@@ -69,7 +69,7 @@ func removeEmpty(dirs []string) {
 }
 
 // stage writes all that is new into a directory of its own, so that a full disk is noticed before anything is replaced.
-func stage(root *os.Root, changes []Change) (string, error) {
+func stage(root *os.Root, changes []FileChange) (string, error) {
 	staging, err := stagingDir(root)
 	if err != nil {
 		return staging, err
@@ -131,7 +131,7 @@ func writeFile(root *os.Root, name string, content []byte) error {
 }
 
 // place renames into place those of the staged files that are wanted now.
-func place(root *os.Root, staging string, changes []Change, now func(Change) bool) error {
+func place(root *os.Root, staging string, changes []FileChange, now func(FileChange) bool) error {
 	for i, c := range changes {
 		if c.Action == Remove || !now(c) {
 			continue
@@ -148,7 +148,7 @@ func place(root *os.Root, staging string, changes []Change, now func(Change) boo
 }
 
 // prune removes files no longer needed, and directories that are empty without them.
-func prune(root *os.Root, changes []Change) error {
+func prune(root *os.Root, changes []FileChange) error {
 	for _, c := range changes {
 		if c.Action != Remove {
 			continue

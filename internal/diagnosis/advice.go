@@ -11,7 +11,7 @@ import (
 func run(words ...string) string { return "$ " + shell.Line(words...) }
 
 // inNamespace is a kubectl command in the namespace of the claim.
-func (s *story) inNamespace(words ...string) string { return kubectl(s.Namespace, words...) }
+func (s *walk) inNamespace(words ...string) string { return kubectl(s.Namespace, words...) }
 
 func kubectl(namespace string, words ...string) string {
 	return run(append([]string{"kubectl", "--namespace", shell.Name(namespace, "NAMESPACE")}, words...)...)
@@ -24,7 +24,7 @@ func claimNamed(name string) string { return shell.Name(name, "CLAIM") }
 
 func attachmentNamed(name string) string { return shell.Name(name, "VOLUMEATTACHMENT") }
 
-func (s *story) describePod(p corev1.Pod) string {
+func (s *walk) describePod(p corev1.Pod) string {
 	return kubectl(p.Namespace, "describe", "pod", podNamed(p.Name))
 }
 
@@ -34,7 +34,7 @@ func logOf(p corev1.Pod) string {
 }
 
 // controllerLog is the log of the controller: of each pod that was found.
-func (s *story) controllerLog() []string {
+func (s *walk) controllerLog() []string {
 	if len(s.Controllers) == 0 {
 		return []string{run("kubectl", "get", "pods", "--all-namespaces", "--selector", controllerLabels)}
 	}
@@ -46,7 +46,7 @@ func (s *story) controllerLog() []string {
 }
 
 // nodeLog is the log of the driver on one node.
-func (s *story) nodeLog(node string) []string {
+func (s *walk) nodeLog(node string) []string {
 	var all []string
 	if n := s.Nodes[node]; n != nil {
 		for _, p := range n.Plugins {
@@ -62,12 +62,12 @@ func (s *story) nodeLog(node string) []string {
 	}
 }
 
-func (s *story) showVolume() []string {
+func (s *walk) showVolume() []string {
 	return []string{run("openstack", "volume", "show", s.volumeWord()), run("openstack", "--os-volume-api-version", "3.5", "volume", "message", "list")}
 }
 
-func (s *story) listAttachments() []string {
+func (s *walk) listAttachments() []string {
 	return []string{run("openstack", "--os-volume-api-version", "3.27", "volume", "attachment", "list", "--volume-id", s.volumeWord())}
 }
 
-func (s *story) volumeWord() string { return shell.ID(s.volumeID(), "VOLUME") }
+func (s *walk) volumeWord() string { return shell.ID(s.volumeID(), "VOLUME") }

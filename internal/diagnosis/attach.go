@@ -17,7 +17,7 @@ import (
 const slowAttach = 2 * time.Minute
 
 // pod is the pod that waits for the volume. Of several it is one that does not run yet, and of these one whose node has not the volume.
-func (s *story) pod() *corev1.Pod {
+func (s *walk) pod() *corev1.Pod {
 	var best *corev1.Pod
 	rank := func(p corev1.Pod) int {
 		switch {
@@ -39,7 +39,7 @@ func (s *story) pod() *corev1.Pod {
 }
 
 // schedule is the node of the pod, once the volume exists.
-func (s *story) schedule() {
+func (s *walk) schedule() {
 	p := s.pod()
 	switch {
 	case s.blocked:
@@ -54,7 +54,7 @@ func (s *story) schedule() {
 	}
 }
 
-func (s *story) attach() {
+func (s *walk) attach() {
 	if s.blocked {
 		return
 	}
@@ -86,7 +86,7 @@ func (s *story) attach() {
 	}
 	began := p.CreationTimestamp.Time
 	if own == nil {
-		s.hang(cause.AttachWaiting, Step{
+		s.stop(cause.AttachWaiting, Step{
 			Name: stepAttach, State: Waiting, What: "there is no VolumeAttachment for node " + node, Since: since(began), Why: "kube-controller-manager creates it",
 			Do: []string{"if this stays, read the log of kube-controller-manager", s.describePod(*p)},
 		})
@@ -96,13 +96,13 @@ func (s *story) attach() {
 }
 
 // attachUnseen is the attach of a user who may not read VolumeAttachments: only the events of the pod tell of it.
-func (s *story) attachUnseen(p corev1.Pod) {
+func (s *walk) attachUnseen(p corev1.Pod) {
 	e := s.event("FailedAttachVolume")
 	switch {
 	case e == nil || ready(p):
 		s.report.Steps = append(s.report.Steps, Step{Name: stepAttach, State: Unseen, What: "the VolumeAttachments could not be read, and no event tells of a failed attach"})
 	case strings.Contains(e.Message, "Multi-Attach"):
-		s.hang(cause.AttachElsewhere, Step{
+		s.stop(cause.AttachElsewhere, Step{
 			Name: stepAttach, State: Waiting, What: "the volume is still attached to another node", Since: since(firstOf(e)), Why: e.Message,
 			Do: []string{"the access mode ReadWriteOnce allows one node: delete the other pod that uses the claim, or put both pods on one node", s.inNamespace("get", "pods", "--output", "wide")},
 		})
@@ -112,7 +112,7 @@ func (s *story) attachUnseen(p corev1.Pod) {
 }
 
 // attaching is ControllerPublishVolume of the driver, which external-attacher calls.
-func (s *story) attaching(a storagev1.VolumeAttachment) {
+func (s *walk) attaching(a storagev1.VolumeAttachment) {
 	began, o := a.CreationTimestamp.Time, s.operation("ControllerPublishVolume")
 	text := ""
 	if e := a.Status.AttachError; e != nil {
@@ -128,27 +128,27 @@ func (s *story) attaching(a storagev1.VolumeAttachment) {
 	if s.cinderAttaching() && s.Now.Sub(began) > slowAttach {
 		step.Do = s.stuckAdvice("nova-compute")
 		step.Why = sentence(step.Why, readable(text))
-		s.hang(cause.AttachStuck, step)
+		s.stop(cause.AttachStuck, step)
 		return
 	}
 	if text != "" {
 		s.driverError(stepAttach, "the driver cannot attach the volume to node "+a.Spec.NodeName+"; "+s.volumeText(), began, text, o, s.attachAdvice()...)
 		return
 	}
-	s.hang(cause.AttachWaiting, step)
+	s.stop(cause.AttachWaiting, step)
 }
 
 // cinderAttaching reports whether an attach has begun in Cinder and not ended.
-func (s *story) cinderAttaching() bool {
+func (s *walk) cinderAttaching() bool {
 	return s.Cloud != nil && s.Cloud.Volume != nil && slices.Contains([]string{"reserved", "attaching"}, s.Cloud.Volume.Status)
 }
 
-func (s *story) attachAdvice() []string {
+func (s *walk) attachAdvice() []string {
 	return append([]string{"if it stays, see what a stuck volume needs: " + pages.FreeAStuckVolume.String()}, s.listAttachments()...)
 }
 
 // stuckAdvice is for an attach or detach that the cloud has accepted and does not finish.
-func (s *story) stuckAdvice(log string) []string {
+func (s *walk) stuckAdvice(log string) []string {
 	do := []string{
 		"give the volume, the server and the request IDs to the operator of the cloud", "the log of " + log + " on the host of the server has the reason",
 		"do not reset the status of the volume while the server may use the disk: " + pages.FreeAStuckVolume.String(),
@@ -157,7 +157,7 @@ func (s *story) stuckAdvice(log string) []string {
 }
 
 // otherThan is a VolumeAttachment of another node: first one that is not attached any more.
-func (s *story) otherThan(node string) *storagev1.VolumeAttachment {
+func (s *walk) otherThan(node string) *storagev1.VolumeAttachment {
 	for i, a := range s.Attachments {
 		if a.Spec.NodeName != node {
 			return &s.Attachments[i]
@@ -167,7 +167,7 @@ func (s *story) otherThan(node string) *storagev1.VolumeAttachment {
 }
 
 // elsewhere is a volume that another node has: it must be detached there first.
-func (s *story) elsewhere(p corev1.Pod, other storagev1.VolumeAttachment) {
+func (s *walk) elsewhere(p corev1.Pod, other storagev1.VolumeAttachment) {
 	node := other.Spec.NodeName
 	if other.DeletionTimestamp != nil {
 		s.detaching(other)
@@ -194,14 +194,14 @@ func (s *story) elsewhere(p corev1.Pod, other storagev1.VolumeAttachment) {
 		do = append(do, s.inNamespace("delete", "pod", podNamed(h)))
 	}
 	do = append(do, run("kubectl", "get", "volumeattachment", attachmentNamed(other.Name)))
-	s.hang(cause.AttachElsewhere, Step{
+	s.stop(cause.AttachElsewhere, Step{
 		Name: stepAttach, State: Waiting, What: fmt.Sprintf("the volume is still attached to node %s (pods there that use the claim: %s)", node, orNone(strings.Join(holders, ", "))),
 		Since: since(began), Why: why, Do: do,
 	})
 }
 
 // detaching is ControllerUnpublishVolume of the driver, which external-attacher calls.
-func (s *story) detaching(a storagev1.VolumeAttachment) {
+func (s *walk) detaching(a storagev1.VolumeAttachment) {
 	node := a.Spec.NodeName
 	began := a.DeletionTimestamp.Time
 	text := ""
@@ -217,11 +217,11 @@ func (s *story) detaching(a storagev1.VolumeAttachment) {
 	if s.Now.Sub(began) > slowAttach {
 		step.Do = s.stuckAdvice("nova-compute")
 	}
-	s.hang(cause.DetachStuck, step)
+	s.stop(cause.DetachStuck, step)
 }
 
 // detachAll is for a volume that no pod uses any more.
-func (s *story) detachAll() {
+func (s *walk) detachAll() {
 	for _, a := range s.Attachments {
 		if s.blocked {
 			return

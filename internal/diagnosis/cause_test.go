@@ -16,19 +16,19 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/diagnosis/diagnosistest"
 )
 
-// factsOf are those of a recording.
-func factsOf(t *testing.T, r *diagnosistest.Recording) diagnosis.Facts {
+// readingsOf are those of a recording.
+func readingsOf(t *testing.T, r *diagnosistest.Recording) diagnosis.Readings {
 	t.Helper()
 	namespace, name, _ := strings.Cut(r.Claim, "/")
-	facts, err := diagnosis.Read(t.Context(), sources(t, r, diagnosistest.Replay(r.Cluster)), namespace, name)
+	readings, err := diagnosis.Read(t.Context(), sources(t, r, diagnosistest.Replay(r.Cluster)), namespace, name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return facts
+	return readings
 }
 
 // provisioning makes the claim of a running pod one that has no volume yet.
-func provisioning(f *diagnosis.Facts, message string) {
+func provisioning(f *diagnosis.Readings, message string) {
 	f.Claim.Status.Phase, f.Claim.Spec.VolumeName, f.Volume, f.Cloud.Volume = corev1.ClaimPending, "", nil, nil
 	f.Events = []corev1.Event{{Reason: "ProvisioningFailed", Message: message, LastTimestamp: metav1.NewTime(f.Now)}}
 }
@@ -38,7 +38,7 @@ func attachError(message string) *storagev1.VolumeError {
 }
 
 // attaching makes the VolumeAttachment of a running pod one that is not attached.
-func attaching(f *diagnosis.Facts, message string) {
+func attaching(f *diagnosis.Readings, message string) {
 	f.Pods[0].Status.Conditions = nil
 	f.Attachments[0].Status = storagev1.VolumeAttachmentStatus{}
 	if message != "" {
@@ -47,138 +47,138 @@ func attaching(f *diagnosis.Facts, message string) {
 }
 
 // unreadable takes the right to read VolumeAttachments away; the pod has an event of the attach.
-func unreadable(f *diagnosis.Facts, message string) {
+func unreadable(f *diagnosis.Readings, message string) {
 	attaching(f, "")
 	f.Attachments, f.Gaps = nil, []diagnosis.Gap{{What: "the VolumeAttachments", Why: "denied"}}
 	f.Events = []corev1.Event{{Reason: "FailedAttachVolume", Message: message}}
 }
 
 // expanding makes the claim ask for more than it has.
-func expanding(f *diagnosis.Facts) {
+func expanding(f *diagnosis.Readings) {
 	f.Claim.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("5Gi")}
 }
 
 // deleting deletes the claim; its PersistentVolume is Released, and detached.
-func deleting(f *diagnosis.Facts) {
+func deleting(f *diagnosis.Readings) {
 	f.Claim, f.Pods, f.Attachments, f.Cloud.Attachments = nil, nil, nil, nil
 	f.Volume.Status.Phase = corev1.VolumeReleased
 }
 
-// changes are made to the facts of a claim that does not hang. says is a part of what the first step that hangs says.
+// changes are made to the readings of a claim that does not hang. says is a part of what the first step that hangs says.
 var changes = []struct {
 	name, cause, says string
-	change            func(f *diagnosis.Facts)
+	change            func(f *diagnosis.Readings)
 }{
-	{"wrong name", "claim.missing", "there is no claim", func(f *diagnosis.Facts) { *f = diagnosis.Facts{Namespace: "a", Name: "b", Now: f.Now} }},
-	{"claim that may not be read", "claim.unreadable", "cannot be read", func(f *diagnosis.Facts) {
-		*f = diagnosis.Facts{Namespace: "a", Name: "b", Now: f.Now, Gaps: []diagnosis.Gap{{What: "the claim"}}}
+	{"wrong name", "claim.missing", "there is no claim", func(f *diagnosis.Readings) { *f = diagnosis.Readings{Namespace: "a", Name: "b", Now: f.Now} }},
+	{"claim that may not be read", "claim.unreadable", "cannot be read", func(f *diagnosis.Readings) {
+		*f = diagnosis.Readings{Namespace: "a", Name: "b", Now: f.Now, Gaps: []diagnosis.Gap{{What: "the claim"}}}
 	}},
-	{"PersistentVolume is gone", "claim.lost", "Lost", func(f *diagnosis.Facts) { f.Claim.Status.Phase, f.Volume = corev1.ClaimLost, nil }},
-	{"no class and no default", "class.missing", "names no StorageClass", func(f *diagnosis.Facts) {
+	{"PersistentVolume is gone", "claim.lost", "Lost", func(f *diagnosis.Readings) { f.Claim.Status.Phase, f.Volume = corev1.ClaimLost, nil }},
+	{"no class and no default", "class.missing", "names no StorageClass", func(f *diagnosis.Readings) {
 		provisioning(f, "")
 		f.Claim.Spec.StorageClassName, f.Class = nil, nil
 	}},
-	{"pod without a node", "pod.unschedulable", "Insufficient cpu", func(f *diagnosis.Facts) {
+	{"pod without a node", "pod.unschedulable", "Insufficient cpu", func(f *diagnosis.Readings) {
 		f.Pods[0].Spec.NodeName = ""
 		f.Pods[0].Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: "0/2 nodes are available: 2 Insufficient cpu."}}
 	}},
-	{"lease expired", "driver.no-leader", "cinder-csi/cinder-csi-openstack-org", func(f *diagnosis.Facts) {
+	{"lease expired", "driver.no-leader", "cinder-csi/cinder-csi-openstack-org", func(f *diagnosis.Readings) {
 		provisioning(f, "")
 		f.Events, f.Leases = nil, []diagnosis.Lease{{Name: "cinder-csi/cinder-csi-openstack-org", Holder: "cinder-csi-controller-1", Until: f.Now.Add(-time.Minute)}}
 	}},
-	{"right is missing", "cloud.rights", "policy", func(f *diagnosis.Facts) {
+	{"right is missing", "cloud.rights", "policy", func(f *diagnosis.Readings) {
 		provisioning(f, "rpc error: code = PermissionDenied desc = create volume: Cinder answers HTTP 403: policy does not allow this [cloud.rights]")
 	}},
-	{"an access rule is missing, or a clock is wrong", "cloud.token-refused", "HTTP 401", func(f *diagnosis.Facts) {
+	{"an access rule is missing, or a clock is wrong", "cloud.token-refused", "HTTP 401", func(f *diagnosis.Readings) {
 		provisioning(f, "rpc error: code = PermissionDenied desc = create: volume pvc-1: Cinder answers HTTP 401: it refuses a token that Keystone has just issued. "+
 			"Either the application credential lacks the access rule volumev3 POST /v3/*/volumes, or a clock of the cloud is wrong; cinder-csi-generator doctor says which [cloud.token-refused]")
 	}},
 	// The text that the driver gave on a real cluster, after a recovery with another cluster ID.
-	{"the driver protects the other cluster", "volume.other-cluster", `mark of cluster "first"`, func(f *diagnosis.Facts) {
+	{"the driver protects the other cluster", "volume.other-cluster", `mark of cluster "first"`, func(f *diagnosis.Readings) {
 		provisioning(f, `rpc error: code = PermissionDenied desc = attach: volume f6a9fced-b0cd-4300-8430-1a1118541758 carries the mark of cluster "first", `+
 			`and this driver serves cluster "second". With --protect-other-clusters it leaves the objects of other clusters alone [volume.other-cluster]`)
 	}},
-	{"refused", "request.invalid", "hint", func(f *diagnosis.Facts) {
+	{"refused", "request.invalid", "hint", func(f *diagnosis.Readings) {
 		provisioning(f, "rpc error: code = InvalidArgument desc = create: a scheduler hint names a server [request.invalid]")
 	}},
-	{"error in Cinder without an event", "create.error", "out of order", func(f *diagnosis.Facts) {
+	{"error in Cinder without an event", "create.error", "out of order", func(f *diagnosis.Readings) {
 		volume := *f.Cloud.Volume
 		provisioning(f, "")
 		f.Events, f.Cloud.Volume, f.Cloud.Message = nil, &volume, "the backend is out of order"
 		volume.Status = "error"
 	}},
-	{"not bound yet", "bind.waiting", "not bound", func(f *diagnosis.Facts) { f.Claim.Status.Phase = corev1.ClaimPending }},
-	{"volume was deleted", "volume.missing", "Cinder has no volume", func(f *diagnosis.Facts) { f.Cloud.Missing, f.Cloud.Volume = true, nil }},
-	{"volume was deleted, and no pod uses it", "volume.missing", "Cinder has no volume", func(f *diagnosis.Facts) {
+	{"not bound yet", "bind.waiting", "not bound", func(f *diagnosis.Readings) { f.Claim.Status.Phase = corev1.ClaimPending }},
+	{"volume was deleted", "volume.missing", "Cinder has no volume", func(f *diagnosis.Readings) { f.Cloud.Missing, f.Cloud.Volume = true, nil }},
+	{"volume was deleted, and no pod uses it", "volume.missing", "Cinder has no volume", func(f *diagnosis.Readings) {
 		f.Pods, f.Attachments, f.Cloud.Attachments, f.Cloud.Missing, f.Cloud.Volume = nil, nil, nil, true, nil
 	}},
-	{"volume was deleted with its VolumeAttachment", "volume.missing", "Cinder has no volume", func(f *diagnosis.Facts) {
+	{"volume was deleted with its VolumeAttachment", "volume.missing", "Cinder has no volume", func(f *diagnosis.Readings) {
 		f.Pods, f.Cloud.Attachments, f.Cloud.Missing, f.Cloud.Volume = nil, nil, true, nil
 	}},
-	{"volume in error, and no pod uses it", "volume.error", "is error", func(f *diagnosis.Facts) {
+	{"volume in error, and no pod uses it", "volume.error", "is error", func(f *diagnosis.Readings) {
 		f.Pods, f.Attachments, f.Cloud.Attachments = nil, nil, nil
 		f.Cloud.Volume.Status = "error"
 	}},
-	{"volume in error", "volume.error", "is error", func(f *diagnosis.Facts) { f.Cloud.Volume.Status = "error" }},
-	{"attach fails", "attach.host", "FailedPrecondition", func(f *diagnosis.Facts) {
+	{"volume in error", "volume.error", "is error", func(f *diagnosis.Readings) { f.Cloud.Volume.Status = "error" }},
+	{"attach fails", "attach.host", "FailedPrecondition", func(f *diagnosis.Readings) {
 		attaching(f, "rpc error: code = FailedPrecondition desc = attach: the host failed to attach the volume [attach.host]")
 	}},
-	{"attach with a gone cloud", "cloud.unreachable", "503", func(f *diagnosis.Facts) {
+	{"attach with a gone cloud", "cloud.unreachable", "503", func(f *diagnosis.Readings) {
 		attaching(f, "rpc error: code = Unavailable desc = read volume: HTTP 503 [cloud.unreachable]")
 	}},
-	{"attach in progress", "attach.waiting", "the driver attaches", func(f *diagnosis.Facts) { attaching(f, "") }},
-	{"attach without a VolumeAttachment", "attach.waiting", "no VolumeAttachment", func(f *diagnosis.Facts) {
+	{"attach in progress", "attach.waiting", "the driver attaches", func(f *diagnosis.Readings) { attaching(f, "") }},
+	{"attach without a VolumeAttachment", "attach.waiting", "no VolumeAttachment", func(f *diagnosis.Readings) {
 		attaching(f, "")
 		f.Attachments = nil
 	}},
-	{"attach without a driver", "driver.not-running", "no controller pod", func(f *diagnosis.Facts) {
+	{"attach without a driver", "driver.not-running", "no controller pod", func(f *diagnosis.Readings) {
 		attaching(f, "")
 		f.Controllers = nil
 	}},
-	{"detach without an attacher", "driver.no-leader", "external-attacher", func(f *diagnosis.Facts) {
+	{"detach without an attacher", "driver.no-leader", "external-attacher", func(f *diagnosis.Readings) {
 		now := metav1.NewTime(f.Now)
 		f.Pods, f.Attachments[0].DeletionTimestamp = nil, &now
 		f.Leases = []diagnosis.Lease{{Name: "cinder-csi/external-attacher-leader-cinder-csi-openstack-org", Until: f.Now.Add(-time.Minute)}}
 	}},
-	{"attachments that may not be read", "attach.elsewhere", "another node", func(f *diagnosis.Facts) {
+	{"attachments that may not be read", "attach.elsewhere", "another node", func(f *diagnosis.Readings) {
 		unreadable(f, `Multi-Attach error for volume "pvc-u" Volume is already used by pod(s) app-0`)
 	}},
-	{"failed attachment that may not be read", "attach.limit", "maximum", func(f *diagnosis.Facts) {
+	{"failed attachment that may not be read", "attach.limit", "maximum", func(f *diagnosis.Readings) {
 		unreadable(f, "AttachVolume.Attach failed for volume \"pvc-u\" : rpc error: code = ResourceExhausted desc = attach volume: The maximum allowed number of disk devices")
 	}},
-	{"node is gone", "node.not-ready", "does not exist in Kubernetes", func(f *diagnosis.Facts) {
+	{"node is gone", "node.not-ready", "does not exist in Kubernetes", func(f *diagnosis.Readings) {
 		for _, n := range f.Nodes {
 			n.Missing, n.Ready = true, false
 		}
 	}},
-	{"pod starts", "mount.waiting", "does not run yet", func(f *diagnosis.Facts) {
+	{"pod starts", "mount.waiting", "does not run yet", func(f *diagnosis.Readings) {
 		f.Pods[0].Status.Conditions = nil
 		f.Pods[0].Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}}}}
 	}},
-	{"read-only after an error", "mount.read-only", "is read-only on node", func(f *diagnosis.Facts) {
+	{"read-only after an error", "mount.read-only", "is read-only on node", func(f *diagnosis.Readings) {
 		f.Nodes[f.Pods[0].Spec.NodeName].Finding = "FileSystemReadOnly"
 	}},
-	{"errors in the file system", "mount.unhealthy", "has errors on node", func(f *diagnosis.Facts) {
+	{"errors in the file system", "mount.unhealthy", "has errors on node", func(f *diagnosis.Readings) {
 		f.Nodes[f.Pods[0].Spec.NodeName].Finding = "FileSystemErrors"
 	}},
-	{"a disk that hangs", "mount.unhealthy", "does not work on node", func(f *diagnosis.Facts) {
+	{"a disk that hangs", "mount.unhealthy", "does not work on node", func(f *diagnosis.Readings) {
 		f.Nodes[f.Pods[0].Spec.NodeName].Finding = "NotResponding"
 	}},
-	{"expand fails", "quota.exceeded", "quota", func(f *diagnosis.Facts) {
+	{"expand fails", "quota.exceeded", "quota", func(f *diagnosis.Readings) {
 		expanding(f)
 		f.Events = []corev1.Event{{Reason: "VolumeResizeFailed", Message: "rpc error: code = ResourceExhausted desc = extend volume: Quota exceeded [quota.exceeded]"}}
 	}},
 	{"expand in progress", "expand.waiting", "asks for 5Gi", expanding},
-	{"deleted, but in use", "delete.in-use", "pods use the claim", func(f *diagnosis.Facts) {
+	{"deleted, but in use", "delete.in-use", "pods use the claim", func(f *diagnosis.Readings) {
 		now := metav1.NewTime(f.Now)
 		f.Claim.DeletionTimestamp = &now
 	}},
 	{"delete in progress", "delete.waiting", "the driver deletes", deleting},
-	{"delete is refused", "volume.dependents", "snapshots", func(f *diagnosis.Facts) {
+	{"delete is refused", "volume.dependents", "snapshots", func(f *diagnosis.Readings) {
 		deleting(f)
 		f.Events = []corev1.Event{{Reason: "VolumeFailedDelete", Message: "rpc error: code = FailedPrecondition desc = delete: the volume has snapshots [volume.dependents]"}}
 	}},
-	{"kept", "none", "", func(f *diagnosis.Facts) {
+	{"kept", "none", "", func(f *diagnosis.Readings) {
 		deleting(f)
 		f.Volume.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimRetain
 	}},
@@ -188,7 +188,7 @@ func TestEachChangeOfAHealthyClaimIsNamedWithItsCause(t *testing.T) {
 	r := recordings(t)["nothing-hangs"]
 	for _, c := range changes {
 		t.Run(c.name, func(t *testing.T) {
-			f := factsOf(t, r)
+			f := readingsOf(t, r)
 			c.change(&f)
 			report := diagnosis.Diagnose(f)
 			if report.Cause != c.cause {
@@ -208,7 +208,7 @@ func TestACertificateOfAnUnknownCAHasItsOwnAdvice(t *testing.T) {
 		"rpc error: code = Unavailable desc = cloud of cloud.conf: cannot reach Keystone at https://k/v3: tls: failed to verify certificate: x509: certificate signed by unknown authority [cloud.certificate]",
 		"rpc error: code = Unavailable desc = cloud of cloud.conf: CA file: open /etc/ca.pem: no such file or directory [cloud.settings]",
 	} {
-		f := factsOf(t, recordings(t)["nothing-hangs"])
+		f := readingsOf(t, recordings(t)["nothing-hangs"])
 		attaching(&f, text)
 		steps := diagnosis.Diagnose(f).Steps
 		if do := strings.Join(steps[len(steps)-1].Do, " "); !strings.Contains(do, "Replace the credentials of the driver") || strings.Contains(do, "firewall") {
@@ -244,7 +244,7 @@ func TestEachCauseThatTheDiagnosisFindsHasACase(t *testing.T) {
 // olderErrors are those of a driver that names no cause.
 var olderErrors = []struct {
 	text, want string
-	change     func(f *diagnosis.Facts, text string)
+	change     func(f *diagnosis.Readings, text string)
 }{
 	{"rpc error: code = ResourceExhausted desc = Quota exceeded", "quota.exceeded", provisioning},
 	{"rpc error: code = Internal desc = CreateVolume failed with error Bad request", "create.refused", provisioning},
@@ -252,15 +252,15 @@ var olderErrors = []struct {
 	{"rpc error: code = PermissionDenied desc = no", "cloud.rights", provisioning},
 	{"rpc error: code = Unavailable desc = no", "cloud.unreachable", attaching},
 	{"rpc error: code = Internal desc = [ControllerPublishVolume] Attach Volume failed", "attach.error", attaching},
-	{"rpc error: code = Internal desc = expand failed", "expand.error", func(f *diagnosis.Facts, text string) {
+	{"rpc error: code = Internal desc = expand failed", "expand.error", func(f *diagnosis.Readings, text string) {
 		expanding(f)
 		f.Events = []corev1.Event{{Reason: "VolumeResizeFailed", Message: text}}
 	}},
-	{"rpc error: code = Internal desc = delete failed", "delete.error", func(f *diagnosis.Facts, text string) {
+	{"rpc error: code = Internal desc = delete failed", "delete.error", func(f *diagnosis.Readings, text string) {
 		deleting(f)
 		f.Events = []corev1.Event{{Reason: "VolumeFailedDelete", Message: text}}
 	}},
-	{"rpc error: code = Internal desc = mount failed", "mount.error", func(f *diagnosis.Facts, text string) {
+	{"rpc error: code = Internal desc = mount failed", "mount.error", func(f *diagnosis.Readings, text string) {
 		f.Pods[0].Status.Conditions, f.Pods[0].Status.ContainerStatuses = nil, nil
 		f.Events = []corev1.Event{{Reason: "FailedMount", Message: text, InvolvedObject: corev1.ObjectReference{Kind: "Pod"}, LastTimestamp: metav1.NewTime(f.Now)}}
 	}},
@@ -268,7 +268,7 @@ var olderErrors = []struct {
 
 func TestAnErrorWithoutAnIDGetsTheCauseOfItsStepAndCode(t *testing.T) {
 	for _, c := range olderErrors {
-		f := factsOf(t, recordings(t)["nothing-hangs"])
+		f := readingsOf(t, recordings(t)["nothing-hangs"])
 		c.change(&f, c.text)
 		if report := diagnosis.Diagnose(f); report.Cause != c.want {
 			t.Errorf("%s: want %s, got %s", c.text, c.want, report.Cause)
@@ -292,7 +292,7 @@ func otherWords(text string) string {
 // A better sentence in the driver must not break a diagnosis.
 func TestTheWordsOfAnErrorOfTheDriverDecideNothing(t *testing.T) {
 	changed := 0
-	reworded := func(f *diagnosis.Facts) {
+	reworded := func(f *diagnosis.Readings) {
 		count := func(text string) string {
 			other := otherWords(text)
 			if other != text {
@@ -315,14 +315,14 @@ func TestTheWordsOfAnErrorOfTheDriverDecideNothing(t *testing.T) {
 		}
 	}
 	for name, r := range recordings(t) {
-		f := factsOf(t, r)
+		f := readingsOf(t, r)
 		reworded(&f)
 		if report := diagnosis.Diagnose(f); report.Cause != r.Cause {
 			t.Errorf("%s: want %s with other words, got %s", name, r.Cause, report.Cause)
 		}
 	}
 	for _, c := range changes {
-		f := factsOf(t, recordings(t)["nothing-hangs"])
+		f := readingsOf(t, recordings(t)["nothing-hangs"])
 		c.change(&f)
 		reworded(&f)
 		if report := diagnosis.Diagnose(f); report.Cause != c.cause {
@@ -336,7 +336,7 @@ func TestTheWordsOfAnErrorOfTheDriverDecideNothing(t *testing.T) {
 
 // A controller in another cluster cannot be seen here, but its events can.
 func TestAFreshEventOfTheProvisionerProvesThatItRunsSomewhere(t *testing.T) {
-	f := factsOf(t, recordings(t)["nothing-hangs"])
+	f := readingsOf(t, recordings(t)["nothing-hangs"])
 	provisioning(&f, "rpc error: code = ResourceExhausted desc = create volume: Quota exceeded [quota.gigabytes]")
 	f.Controllers = nil
 	if report := diagnosis.Diagnose(f); report.Cause != "quota.gigabytes" {

@@ -18,8 +18,8 @@ const cloudAttachments = "the attachments of the volume in Cinder"
 
 func novaVolumes(server string) string { return "the volumes of server " + server + " in Nova" }
 
-// detached hangs the story if Kubernetes shows the volume as attached to a node, and Cinder or Nova does not.
-func (s *story) detached(node string) bool {
+// detached stops the walk if Kubernetes shows the volume as attached to a node, and Cinder or Nova does not.
+func (s *walk) detached(node string) bool {
 	why := s.whyDetached(node)
 	if s.blocked || why == "" {
 		return s.blocked
@@ -31,7 +31,7 @@ func (s *story) detached(node string) bool {
 	if a := s.attachmentAt(node); a != nil {
 		do = append(do, run("kubectl", "get", "volumeattachment", attachmentNamed(a.Name)))
 	}
-	s.hang(cause.AttachLost, Step{
+	s.stop(cause.AttachLost, Step{
 		Name: stepAttach, What: "Kubernetes shows the volume as attached to node " + node + "; " + s.volumeText(), Why: why + ". Somebody detached it behind Kubernetes",
 		Do: append(do, s.listAttachments()...),
 	})
@@ -39,7 +39,7 @@ func (s *story) detached(node string) bool {
 }
 
 // whyDetached is what contradicts an attached volume; empty if nothing does, or if it could not be read.
-func (s *story) whyDetached(node string) string {
+func (s *walk) whyDetached(node string) string {
 	c, n := s.Cloud, s.Nodes[node]
 	if c == nil || c.Volume == nil {
 		return ""
@@ -72,7 +72,7 @@ func (s *story) whyDetached(node string) string {
 }
 
 // unknownServers are those that Cinder attaches the volume to, and at which Kubernetes does not want it.
-func (s *story) unknownServers() []string {
+func (s *walk) unknownServers() []string {
 	c := s.Cloud
 	if c == nil || c.Volume == nil || s.gapAbout(theAttachments) {
 		return nil
@@ -97,14 +97,14 @@ func (s *story) unknownServers() []string {
 }
 
 // contradicted reports whether Kubernetes and the cloud say differently where the volume is attached.
-func (s *story) contradicted() bool {
+func (s *walk) contradicted() bool {
 	return len(s.unknownServers()) > 0 || slices.ContainsFunc(s.Attachments, func(a storagev1.VolumeAttachment) bool {
 		return a.Status.Attached && s.whyDetached(a.Spec.NodeName) != ""
 	})
 }
 
-// attachedBehind hangs the story if Cinder shows the volume at a server where Kubernetes does not want it.
-func (s *story) attachedBehind() bool {
+// attachedBehind stops the walk if Cinder shows the volume at a server where Kubernetes does not want it.
+func (s *walk) attachedBehind() bool {
 	servers := s.unknownServers()
 	if s.blocked || len(servers) == 0 {
 		return s.blocked
@@ -113,7 +113,7 @@ func (s *story) attachedBehind() bool {
 	for _, id := range servers {
 		do = append(do, run("openstack", "server", "show", serverWord(id)))
 	}
-	s.hang(cause.AttachUnknown, Step{
+	s.stop(cause.AttachUnknown, Step{
 		Name: stepAttach, What: "Cinder shows the volume attached to server " + strings.Join(servers, ", ") + ", for which Kubernetes has no VolumeAttachment; " + s.volumeText(),
 		Why: "somebody attached it behind Kubernetes, or another cluster uses it. Two servers that write to one file system destroy it", Do: append(do, s.listAttachments()...),
 	})
@@ -121,21 +121,21 @@ func (s *story) attachedBehind() bool {
 }
 
 // compare looks for what Cinder and the PersistentVolume say differently about a volume that works.
-func (s *story) compare() {
+func (s *walk) compare() {
 	c, v := s.Cloud, s.Volume
 	if s.blocked || c == nil || c.Volume == nil || v == nil {
 		return
 	}
 	size := *resource.NewQuantity(int64(c.Volume.Size)<<30, resource.BinarySI)
 	if capacity := v.Spec.Capacity.Storage(); capacity != nil && size.Cmp(*capacity) < 0 {
-		s.hang(cause.VolumeSize, Step{
+		s.stop(cause.VolumeSize, Step{
 			Name: stepCompare, What: "PersistentVolume " + v.Name + " has capacity " + capacity.String() + "; " + s.volumeText(), Why: "the volume is smaller than Kubernetes says",
 			Do: append([]string{"a file system that ends behind its disk is damaged: make a backup of what can be read, before you expand the volume in Cinder"}, s.showVolume()...),
 		})
 		return
 	}
 	if mark := c.Volume.Metadata[contract.MetadataCluster]; mark != "" && s.ClusterID != "" && mark != s.ClusterID {
-		s.hang(cause.VolumeOtherCluster, Step{
+		s.stop(cause.VolumeOtherCluster, Step{
 			Name: stepCompare, What: fmt.Sprintf("Cinder volume %s has the mark of cluster %q; the driver of this cluster has %q", c.Volume.ID, mark, s.ClusterID),
 			Why: "another cluster made the volume, or the driver had another cluster ID then",
 			Do: append([]string{

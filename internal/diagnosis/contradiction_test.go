@@ -16,57 +16,57 @@ import (
 
 const otherServer = "00000000-0000-4000-8000-000000000001"
 
-// contradictions are made to the facts of a claim that does not hang, by what somebody does behind Kubernetes. says is a part of the step
+// contradictions are made to the readings of a claim that does not hang, by what somebody does behind Kubernetes. says is a part of the step
 // that hangs.
 var contradictions = []struct {
 	name, cause, says string
-	change            func(f *diagnosis.Facts)
+	change            func(f *diagnosis.Readings)
 }{
-	{"detached in Cinder", "attach.lost", "available", func(f *diagnosis.Facts) {
+	{"detached in Cinder", "attach.lost", "available", func(f *diagnosis.Readings) {
 		f.Cloud.Volume.Status, f.Cloud.Attachments = "available", nil
 		for _, s := range f.Cloud.Servers {
 			s.Has = false
 		}
 	}},
-	{"attached to another server only", "attach.lost", "no attachment of the volume to server", func(f *diagnosis.Facts) { f.Cloud.Attachments[0].Server = otherServer }},
-	{"detached in Nova", "attach.lost", "Nova does not list", func(f *diagnosis.Facts) {
+	{"attached to another server only", "attach.lost", "no attachment of the volume to server", func(f *diagnosis.Readings) { f.Cloud.Attachments[0].Server = otherServer }},
+	{"detached in Nova", "attach.lost", "Nova does not list", func(f *diagnosis.Readings) {
 		for _, s := range f.Cloud.Servers {
 			s.Has = false
 		}
 	}},
-	{"detached in Cinder while no pod uses it", "attach.lost", "available", func(f *diagnosis.Facts) {
+	{"detached in Cinder while no pod uses it", "attach.lost", "available", func(f *diagnosis.Readings) {
 		f.Pods, f.Cloud.Volume.Status, f.Cloud.Attachments = nil, "available", nil
 	}},
-	{"attached to a second server", "attach.unknown", otherServer, func(f *diagnosis.Facts) {
+	{"attached to a second server", "attach.unknown", otherServer, func(f *diagnosis.Readings) {
 		f.Cloud.Attachments = append(slices.Clone(f.Cloud.Attachments), diagnosis.CloudAttachment{ID: otherServer, Server: otherServer, Status: "attached"})
 	}},
-	{"attached while Kubernetes has nothing", "attach.unknown", "no VolumeAttachment", func(f *diagnosis.Facts) { f.Pods, f.Attachments = nil, nil }},
-	{"server gone from Nova while its node is ready", "server.unknown", "Nova has no server", func(f *diagnosis.Facts) {
+	{"attached while Kubernetes has nothing", "attach.unknown", "no VolumeAttachment", func(f *diagnosis.Readings) { f.Pods, f.Attachments = nil, nil }},
+	{"server gone from Nova while its node is ready", "server.unknown", "Nova has no server", func(f *diagnosis.Readings) {
 		for _, s := range f.Cloud.Servers {
 			s.Missing = true
 		}
 	}},
-	{"smaller than Kubernetes says", "volume.size", "capacity 1Gi", func(f *diagnosis.Facts) { f.Cloud.Volume.Size = 0 }},
-	{"volume of another cluster", "volume.other-cluster", `"blue"`, func(f *diagnosis.Facts) {
+	{"smaller than Kubernetes says", "volume.size", "capacity 1Gi", func(f *diagnosis.Readings) { f.Cloud.Volume.Size = 0 }},
+	{"volume of another cluster", "volume.other-cluster", `"blue"`, func(f *diagnosis.Readings) {
 		f.Cloud.Volume.Metadata, f.ClusterID = map[string]string{"cinder.csi.openstack.org/cluster": "blue"}, "green"
 	}},
-	{"expanded in Cinder only", "none", "", func(f *diagnosis.Facts) { f.Cloud.Volume.Size = 5 }},
-	{"attachments that Cinder does not show", "none", "", func(f *diagnosis.Facts) {
+	{"expanded in Cinder only", "none", "", func(f *diagnosis.Readings) { f.Cloud.Volume.Size = 5 }},
+	{"attachments that Cinder does not show", "none", "", func(f *diagnosis.Readings) {
 		f.Cloud.Attachments, f.Gaps = nil, []diagnosis.Gap{{What: "the attachments of the volume in Cinder"}}
 	}},
-	{"node whose server is unknown", "none", "", func(f *diagnosis.Facts) {
+	{"node whose server is unknown", "none", "", func(f *diagnosis.Readings) {
 		for _, n := range f.Nodes {
 			n.Driver, n.Seen = nil, false
 		}
 	}},
-	{"volume without a mark", "none", "", func(f *diagnosis.Facts) { f.Cloud.Volume.Metadata, f.ClusterID = nil, "green" }},
+	{"volume without a mark", "none", "", func(f *diagnosis.Readings) { f.Cloud.Volume.Metadata, f.ClusterID = nil, "green" }},
 }
 
 func TestWhatContradictsKubernetesIsAFinding(t *testing.T) {
 	r := recordings(t)["nothing-hangs"]
 	for _, c := range contradictions {
 		t.Run(c.name, func(t *testing.T) {
-			f := factsOf(t, r)
+			f := readingsOf(t, r)
 			c.change(&f)
 			diagnosed(t, f, c.cause, c.says)
 		})
@@ -74,7 +74,7 @@ func TestWhatContradictsKubernetesIsAFinding(t *testing.T) {
 }
 
 // diagnosed checks the cause, and a part of the step that hangs.
-func diagnosed(t *testing.T, f diagnosis.Facts, cause, says string) diagnosis.Report {
+func diagnosed(t *testing.T, f diagnosis.Readings, cause, says string) diagnosis.Report {
 	t.Helper()
 	report := diagnosis.Diagnose(f)
 	last := report.Steps[len(report.Steps)-1]
@@ -88,8 +88,8 @@ func diagnosed(t *testing.T, f diagnosis.Facts, cause, says string) diagnosis.Re
 }
 
 // waits gives the first container of the pod a state.
-func waits(reason string) func(*diagnosis.Facts) {
-	return func(f *diagnosis.Facts) {
+func waits(reason string) func(*diagnosis.Readings) {
+	return func(f *diagnosis.Readings) {
 		f.Pods[0].Status.Conditions = nil
 		f.Pods[0].Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "app", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: "because"}}}}
 	}
@@ -99,15 +99,15 @@ func waits(reason string) func(*diagnosis.Facts) {
 func TestAnApplicationThatFailsIsNoStorageThatHangs(t *testing.T) {
 	r := recordings(t)["nothing-hangs"]
 	for _, reason := range []string{"CrashLoopBackOff", "ImagePullBackOff", "ErrImagePull", "CreateContainerConfigError", "RunContainerError"} {
-		f := factsOf(t, r)
+		f := readingsOf(t, r)
 		waits(reason)(&f)
 		diagnosed(t, f, diagnosis.None, "does not run for another reason: container app: "+reason)
 	}
-	f := factsOf(t, r)
+	f := readingsOf(t, r)
 	waits("PodInitializing")(&f)
 	f.Pods[0].Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "init", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
 	diagnosed(t, f, diagnosis.None, "runs, and is not ready yet")
-	f = factsOf(t, r)
+	f = readingsOf(t, r)
 	waits("ContainerCreating")(&f)
 	diagnosed(t, f, "mount.waiting", "does not run yet")
 }
@@ -120,7 +120,7 @@ func TestAFailedMountOfAnotherVolumeIsNoFindingOfTheClaim(t *testing.T) {
 		`Unable to attach or mount volumes: unmounted volumes=[settings data], unattached volumes=[data], failed to process volumes=[]: timed out waiting`: "mount.error",
 		"kubelet says something else": "mount.error",
 	} {
-		f := factsOf(t, r)
+		f := readingsOf(t, r)
 		f.Events = []corev1.Event{{Reason: "FailedMount", Message: message, InvolvedObject: corev1.ObjectReference{Kind: "Pod"}}}
 		diagnosed(t, f, cause, message)
 	}
@@ -137,14 +137,14 @@ func TestTheLogOfTheNodePluginIsThatOfItsPodOnTheNode(t *testing.T) {
 	}
 }
 
-func growing(f *diagnosis.Facts) {
+func growing(f *diagnosis.Readings) {
 	expanding(f)
 	f.Claim.Status.Conditions = []corev1.PersistentVolumeClaimCondition{{Type: corev1.PersistentVolumeClaimFileSystemResizePending, Status: corev1.ConditionTrue}}
 }
 
 func TestAFileSystemThatDoesNotGrowIsNamedWithTheErrorOfKubelet(t *testing.T) {
 	r := recordings(t)["nothing-hangs"]
-	f := factsOf(t, r)
+	f := readingsOf(t, r)
 	growing(&f)
 	diagnosed(t, f, "expand.node", "grows the file system within a few minutes")
 	f.Events = []corev1.Event{{Reason: "VolumeResizeFailed", Message: "NodeExpandVolume failed: resize2fs: bad superblock", InvolvedObject: corev1.ObjectReference{Kind: "Pod"}}}
@@ -164,7 +164,7 @@ func TestAChangeOfTheAttributesClassIsAStep(t *testing.T) {
 		{corev1.PersistentVolumeClaimModifyVolumeInProgress, nil, "modify.waiting", "VolumeAttributesClass gold"},
 		{corev1.PersistentVolumeClaimModifyVolumePending, nil, "modify.waiting", "may not exist"},
 	} {
-		f := factsOf(t, r)
+		f := readingsOf(t, r)
 		f.Claim.Status.ModifyVolumeStatus = &corev1.ModifyVolumeStatus{TargetVolumeAttributesClassName: "gold", Status: c.status}
 		f.Events = c.events
 		diagnosed(t, f, c.cause, c.says)
@@ -173,7 +173,7 @@ func TestAChangeOfTheAttributesClassIsAStep(t *testing.T) {
 
 func TestAControllerOfAnotherClusterIsNotCalledDown(t *testing.T) {
 	r := recordings(t)["nothing-hangs"]
-	f := factsOf(t, r)
+	f := readingsOf(t, r)
 	attaching(&f, "rpc error: code = FailedPrecondition desc = attach: volume x is attached to server y; detach it there first [attach.elsewhere]")
 	f.Controllers, f.ControllerNamed = nil, false
 	report := diagnosed(t, f, "attach.elsewhere", "detach it there first")
@@ -186,7 +186,7 @@ func TestAControllerOfAnotherClusterIsNotCalledDown(t *testing.T) {
 	f.Attachments[0].DeletionTimestamp, f.Pods = &now, nil
 	f.Attachments[0].Status.DetachError = attachError("rpc error: code = Internal desc = Nova refuses")
 	diagnosed(t, f, "detach.stuck", "Nova refuses")
-	f = factsOf(t, r)
+	f = readingsOf(t, r)
 	expanding(&f)
 	f.Controllers, f.ControllerNamed = nil, false
 	f.Events = []corev1.Event{{Reason: "VolumeResizeFailed", Message: "rpc error: code = Internal desc = Cinder refuses", LastTimestamp: metav1.NewTime(f.Now.Add(-time.Hour))}}
@@ -195,7 +195,7 @@ func TestAControllerOfAnotherClusterIsNotCalledDown(t *testing.T) {
 
 func TestAClaimForAPersistentVolumeNeedsNoClass(t *testing.T) {
 	r := recordings(t)["nothing-hangs"]
-	f := factsOf(t, r)
+	f := readingsOf(t, r)
 	none := ""
 	f.Claim.Status.Phase, f.Claim.Spec.StorageClassName, f.Class = corev1.ClaimPending, &none, nil
 	diagnosed(t, f, "bind.waiting", "not bound")

@@ -18,7 +18,7 @@ import (
 const selectedNode = "volume.kubernetes.io/selected-node"
 
 // consumer is the pod that a class with WaitForFirstConsumer waits for.
-func (s *story) consumer() {
+func (s *walk) consumer() {
 	late := s.Class != nil && s.Class.VolumeBindingMode != nil && *s.Class.VolumeBindingMode == storagev1.VolumeBindingWaitForFirstConsumer
 	if s.blocked || s.bound() || !late {
 		return
@@ -28,7 +28,7 @@ func (s *story) consumer() {
 		return
 	}
 	if len(s.Pods) == 0 {
-		s.hang(cause.PodNone, Step{
+		s.stop(cause.PodNone, Step{
 			Name: stepPod, State: Waiting, What: "no pod uses the claim", Since: since(s.Claim.CreationTimestamp.Time),
 			Why: "StorageClass " + s.Class.Name + " has volumeBindingMode WaitForFirstConsumer: the driver creates the volume in the zone of the first pod", Do: []string{"create a pod that uses the claim"},
 		})
@@ -38,7 +38,7 @@ func (s *story) consumer() {
 }
 
 // unscheduled says why the scheduler finds no node.
-func (s *story) unscheduled(p corev1.Pod) {
+func (s *walk) unscheduled(p corev1.Pod) {
 	step := Step{
 		Name: stepPod, State: Waiting, What: "pod " + p.Name + " has no node yet", Since: since(p.CreationTimestamp.Time),
 		Do: []string{s.describePod(p)},
@@ -51,21 +51,21 @@ func (s *story) unscheduled(p corev1.Pod) {
 	switch {
 	case strings.Contains(step.Why, "max volume count"):
 		step.Do = append([]string{"add a node, or move pods with volumes from a full node; nodes of other flavors may take more volumes", run("kubectl", "get", "csinode", "-o", "custom-columns=NODE:.metadata.name,VOLUMES:.spec.drivers[*].allocatable.count")}, step.Do...)
-		s.hang(cause.PodAttachLimit, step)
+		s.stop(cause.PodAttachLimit, step)
 	case strings.Contains(step.Why, "volume node affinity conflict"), strings.Contains(step.Why, "PersistentVolume's node affinity"), strings.Contains(step.Why, "available persistent volumes to bind"):
 		key, zones := s.zoneOfVolume()
 		if key != "" {
 			step.Why += " The volume needs a node with " + key + " " + strings.Join(zones, " or ")
 		}
 		step.Do = append([]string{"free or add a node in the zone of the volume; a volume cannot change its zone", run("kubectl", "get", "nodes", "--label-columns", strings.TrimSuffix("topology.kubernetes.io/zone,"+key, ","))}, step.Do...)
-		s.hang(cause.PodZone, step)
+		s.stop(cause.PodZone, step)
 	default:
-		s.hang(cause.PodUnschedulable, step)
+		s.stop(cause.PodUnschedulable, step)
 	}
 }
 
 // zoneOfVolume is the node affinity of the PersistentVolume: a label and its values. external-provisioner writes one term.
-func (s *story) zoneOfVolume() (key string, zones []string) {
+func (s *walk) zoneOfVolume() (key string, zones []string) {
 	if s.Volume == nil || s.Volume.Spec.NodeAffinity == nil || s.Volume.Spec.NodeAffinity.Required == nil {
 		return "", nil
 	}
@@ -78,7 +78,7 @@ func (s *story) zoneOfVolume() (key string, zones []string) {
 }
 
 // create is CreateVolume of the driver, which external-provisioner calls.
-func (s *story) create() {
+func (s *walk) create() {
 	if s.blocked {
 		return
 	}
@@ -91,7 +91,7 @@ func (s *story) create() {
 		return
 	}
 	if s.static() {
-		s.hang(cause.BindWaiting, Step{
+		s.stop(cause.BindWaiting, Step{
 			Name: stepBind, State: Waiting, What: "PersistentVolume " + s.Claim.Spec.VolumeName + " of the claim does not exist", Since: since(s.Claim.CreationTimestamp.Time),
 			Why: "the claim names it in spec.volumeName", Do: []string{"create the PersistentVolume: " + pages.ImportAVolume.String(), run("kubectl", "get", "persistentvolumes")},
 		})
@@ -110,14 +110,14 @@ func (s *story) create() {
 	case text != "":
 		s.driverError(stepCreate, "the driver cannot create the volume", began, text, o)
 	case s.Cloud != nil && s.Cloud.Volume != nil && s.Cloud.Volume.Status == "error":
-		s.hang(cause.CreateError, Step{Name: stepCreate, What: s.volumeText(), Since: since(s.Cloud.Volume.Created.Time), Why: s.Cloud.Message, Do: s.showVolume()})
+		s.stop(cause.CreateError, Step{Name: stepCreate, What: s.volumeText(), Since: since(s.Cloud.Volume.Created.Time), Why: s.Cloud.Message, Do: s.showVolume()})
 	default:
-		s.hang(cause.CreateWaiting, s.waiting(stepCreate, "the driver creates the volume", began, o))
+		s.stop(cause.CreateWaiting, s.waiting(stepCreate, "the driver creates the volume", began, o))
 	}
 }
 
 // waiting is a step that an RPC of the driver works on.
-func (s *story) waiting(name, what string, began time.Time, o *Operation) Step {
+func (s *walk) waiting(name, what string, began time.Time, o *Operation) Step {
 	step := Step{Name: name, State: Waiting, What: what, Since: since(began), Do: append([]string{"wait; if this stays for more than five minutes, read the log of the driver"}, s.controllerLog()...)}
 	if c := s.Cloud; c != nil && c.Volume != nil {
 		step.What += "; " + s.volumeText()
@@ -149,7 +149,7 @@ func (o *Operation) error() string {
 }
 
 // errorText is the newest error of the driver. The driver itself knows a newer one than the event, which Kubernetes may have dropped.
-func (s *story) errorText(e *corev1.Event, o *Operation) string {
+func (s *walk) errorText(e *corev1.Event, o *Operation) string {
 	if o != nil && o.LastError != "" && !o.Running {
 		return o.error()
 	}
@@ -159,9 +159,9 @@ func (s *story) errorText(e *corev1.Event, o *Operation) string {
 	return ""
 }
 
-// driverDown hangs the story if no controller of the driver works. A fresh event of a sidecar proves that one works somewhere else: with a
-// hosted control plane it runs in another cluster. There the recorded error counts, and the story says what it does not see.
-func (s *story) driverDown(name string, began time.Time, fresh *corev1.Event, recorded string) bool {
+// driverDown stops the walk if no controller of the driver works. A fresh event of a sidecar proves that one works somewhere else: with a
+// hosted control plane it runs in another cluster. There the recorded error counts, and the step says what nobody sees.
+func (s *walk) driverDown(name string, began time.Time, fresh *corev1.Event, recorded string) bool {
 	if fresh != nil && s.Now.Sub(lastOf(*fresh)) < 10*time.Minute && !slices.ContainsFunc(s.Controllers, func(p corev1.Pod) bool { return !ready(p) }) {
 		return false
 	}
@@ -179,7 +179,7 @@ func (s *story) driverDown(name string, began time.Time, fresh *corev1.Event, re
 		})
 		return false
 	}
-	s.hang(cause.DriverUnseen, Step{
+	s.stop(cause.DriverUnseen, Step{
 		Name: name, State: Unseen, What: "this cluster has no controller pod of the driver: it does not run, or it runs in another cluster", Since: since(began),
 		Do: []string{hostedAdvice, run("kubectl", "get", "deployments", "--all-namespaces", "--selector", controllerLabels)},
 	})
@@ -188,7 +188,7 @@ func (s *story) driverDown(name string, began time.Time, fresh *corev1.Event, re
 
 const hostedAdvice = "with a hosted control plane name the cluster and the namespace of the controller with --controller-kubeconfig and --driver-namespace"
 
-func (s *story) notRunning(name string, began time.Time, recorded string) {
+func (s *walk) notRunning(name string, began time.Time, recorded string) {
 	what := "no controller pod of the driver is ready"
 	if len(s.Controllers) == 0 {
 		what = "there is no controller pod of the driver"
@@ -199,11 +199,11 @@ func (s *story) notRunning(name string, began time.Time, recorded string) {
 	if recorded != "" {
 		step.Why = sentence(step.Why, "the last recorded error is "+readable(recorded))
 	}
-	s.hang(cause.DriverNotRunning, step)
+	s.stop(cause.DriverNotRunning, step)
 }
 
 // podTrouble is why the containers of the controllers do not run.
-func (s *story) podTrouble() string {
+func (s *walk) podTrouble() string {
 	var all []string
 	for _, p := range s.Controllers {
 		for _, c := range p.Status.ContainerStatuses {
@@ -218,8 +218,8 @@ func (s *story) podTrouble() string {
 // leaseOf are the marks of the sidecars' leases in their names; external-provisioner uses the name of the driver alone.
 var leaseOf = map[string]string{stepAttach: "external-attacher", stepDetach: "external-attacher", stepExpand: "external-resizer", stepModify: "external-resizer"}
 
-// noLeader hangs the story if the lease of the sidecar of a step has expired.
-func (s *story) noLeader(name string, began time.Time) bool {
+// noLeader stops the walk if the lease of the sidecar of a step has expired.
+func (s *walk) noLeader(name string, began time.Time) bool {
 	for _, l := range s.Leases {
 		_, lease, _ := strings.Cut(l.Name, "/")
 		mine := strings.HasPrefix(lease, leaseOf[name])
@@ -229,7 +229,7 @@ func (s *story) noLeader(name string, began time.Time) bool {
 		if !mine || l.Until.IsZero() || s.Now.Before(l.Until) {
 			continue
 		}
-		s.hang(cause.DriverNoLeader, Step{
+		s.stop(cause.DriverNoLeader, Step{
 			Name: name, State: Waiting, What: "lease " + l.Name + " expired " + age(s.Now.Sub(l.Until)) + " ago", Since: since(began),
 			Why: "its last holder was " + orNone(l.Holder) + "; no replica of the sidecar has taken it", Do: append([]string{"read the log of the sidecars"}, s.controllerLog()...),
 		})
@@ -238,18 +238,18 @@ func (s *story) noLeader(name string, began time.Time) bool {
 	return false
 }
 
-func (s *story) bind() {
+func (s *walk) bind() {
 	switch {
 	case s.blocked:
 	case s.bound() && s.Claim.Spec.VolumeName != "":
 		s.done(stepBind, "the claim is bound to PersistentVolume %s", s.Claim.Spec.VolumeName)
 	default:
-		s.hang(cause.BindWaiting, Step{Name: stepBind, State: Waiting, What: "the claim is not bound to its PersistentVolume", Do: []string{s.inNamespace("describe", "pvc", claimNamed(s.Name))}})
+		s.stop(cause.BindWaiting, Step{Name: stepBind, State: Waiting, What: "the claim is not bound to its PersistentVolume", Do: []string{s.inNamespace("describe", "pvc", claimNamed(s.Name))}})
 	}
 }
 
 // volumeText describes the volume in Cinder.
-func (s *story) volumeText() string {
+func (s *walk) volumeText() string {
 	switch c := s.Cloud; {
 	case c != nil && c.Missing:
 		return "Cinder has no volume " + s.volumeID()
@@ -261,7 +261,7 @@ func (s *story) volumeText() string {
 	return "there is no volume yet"
 }
 
-func (s *story) volumeID() string {
+func (s *walk) volumeID() string {
 	switch {
 	case handleOf(s.Volume) != "":
 		return handleOf(s.Volume)

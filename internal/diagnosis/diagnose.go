@@ -31,20 +31,20 @@ const (
 	stepCompare = "compare"
 )
 
-// story is one run of Diagnose. Its methods add one step each.
-type story struct {
-	Facts
+// walk is one run of Diagnose. Its methods add one step each.
+type walk struct {
+	Readings
 	report  *Report
 	blocked bool // a step waits or has failed; the rest comes later
 }
 
-// Diagnose tells the story of a claim up to the first step that hangs. It is a pure function.
-func Diagnose(f Facts) Report {
+// Diagnose walks the steps of a claim up to the first that hangs. It is a pure function.
+func Diagnose(f Readings) Report {
 	r := Report{Claim: claimOf(f), Time: f.Now, Cause: None, Steps: []Step{}, Unseen: f.Gaps}
 	if r.Unseen == nil {
 		r.Unseen = []Gap{}
 	}
-	s := &story{Facts: f, report: &r}
+	s := &walk{Readings: f, report: &r}
 	steps := []func(){s.claim, s.class, s.source, s.consumer, s.create, s.bind, s.schedule, s.attach, s.mount, s.expand, s.modify, s.compare}
 	if s.deleting() {
 		steps = []func(){s.claim, s.stillUsed, s.detachAll, s.deleteVolume}
@@ -56,15 +56,15 @@ func Diagnose(f Facts) Report {
 }
 
 // claimOf names the claim, or the PersistentVolume that never had one.
-func claimOf(f Facts) string {
+func claimOf(f Readings) string {
 	if f.Name == "" && f.Volume != nil {
 		return "(none) of PersistentVolume " + f.Volume.Name
 	}
 	return f.Namespace + "/" + f.Name
 }
 
-// deleting reports whether somebody has deleted the claim or its PersistentVolume. A PersistentVolume without a claim has no other story.
-func (s *story) deleting() bool {
+// deleting reports whether somebody has deleted the claim or its PersistentVolume. A PersistentVolume without a claim has no other steps.
+func (s *walk) deleting() bool {
 	v := s.Volume
 	return s.Claim == nil && v != nil && !s.unreadable() || s.Claim != nil && s.Claim.DeletionTimestamp != nil || v != nil && v.DeletionTimestamp != nil
 }
@@ -73,7 +73,7 @@ func (s *story) deleting() bool {
 const theClaim = "the claim"
 
 // unreadable reports whether nobody can tell if the claim exists. A Released PersistentVolume proves that it does not.
-func (s *story) unreadable() bool {
+func (s *walk) unreadable() bool {
 	return s.Claim == nil && s.gapAbout(theClaim) && !released(s.Volume)
 }
 
@@ -82,19 +82,19 @@ func released(v *corev1.PersistentVolume) bool {
 	return v != nil && (v.Status.Phase == corev1.VolumeReleased || v.Status.Phase == corev1.VolumeFailed)
 }
 
-func (s *story) done(name, format string, args ...any) {
+func (s *walk) done(name, format string, args ...any) {
 	if !s.blocked {
 		s.report.Steps = append(s.report.Steps, Step{Name: name, State: Done, What: fmt.Sprintf(format, args...)})
 	}
 }
 
 // later notes a step that has not begun. It is no hang by itself.
-func (s *story) later(name, format string, args ...any) {
+func (s *walk) later(name, format string, args ...any) {
 	s.report.Steps = append(s.report.Steps, Step{Name: name, State: Later, What: fmt.Sprintf(format, args...)})
 }
 
-// hang ends the story with its cause.
-func (s *story) hang(id cause.ID, step Step) {
+// stop ends the walk with its cause.
+func (s *walk) stop(id cause.ID, step Step) {
 	if s.blocked {
 		return
 	}
@@ -116,11 +116,11 @@ func since(at time.Time) *time.Time {
 	return &at
 }
 
-func (s *story) claim() {
+func (s *walk) claim() {
 	c := s.Claim
 	switch {
 	case s.unreadable():
-		s.hang(cause.ClaimUnreadable, Step{Name: stepClaim, State: Unseen, What: "the claim cannot be read", Why: "the user of the kubeconfig may not read it", Do: []string{"use a kubeconfig that may read claims in namespace " + s.Namespace}})
+		s.stop(cause.ClaimUnreadable, Step{Name: stepClaim, State: Unseen, What: "the claim cannot be read", Why: "the user of the kubeconfig may not read it", Do: []string{"use a kubeconfig that may read claims in namespace " + s.Namespace}})
 	case c == nil && s.Volume != nil && s.Name == "":
 		s.done(stepClaim, "no claim uses PersistentVolume %s, which is %s", s.Volume.Name, s.Volume.Status.Phase)
 	case c == nil && released(s.Volume):
@@ -128,12 +128,12 @@ func (s *story) claim() {
 	case c == nil && s.Volume != nil:
 		s.done(stepClaim, "there is no claim %s; PersistentVolume %s is %s", s.report.Claim, s.Volume.Name, s.Volume.Status.Phase)
 	case c == nil:
-		s.hang(cause.ClaimMissing, Step{
+		s.stop(cause.ClaimMissing, Step{
 			Name: stepClaim, What: "there is no claim " + s.report.Claim + ", and no PersistentVolume was bound to one",
 			Do: []string{s.inNamespace("get", "pvc")},
 		})
 	case c.Status.Phase == corev1.ClaimLost:
-		s.hang(cause.ClaimLost, Step{
+		s.stop(cause.ClaimLost, Step{
 			Name: stepClaim, What: "the claim is Lost", Since: since(c.CreationTimestamp.Time), Why: "PersistentVolume " + c.Spec.VolumeName + " is gone",
 			Do: []string{"if the Cinder volume still exists, create its PersistentVolume again: " + pages.ImportAVolume.String(), run("openstack", "volume", "list", "--name", volumeName(*c))},
 		})
@@ -145,17 +145,17 @@ func (s *story) claim() {
 }
 
 // static reports whether the claim names its PersistentVolume before it is bound: then no driver creates a volume for it.
-func (s *story) static() bool { return s.Claim != nil && !s.bound() && s.Claim.Spec.VolumeName != "" }
+func (s *walk) static() bool { return s.Claim != nil && !s.bound() && s.Claim.Spec.VolumeName != "" }
 
-func (s *story) bound() bool { return s.Claim != nil && s.Claim.Status.Phase == corev1.ClaimBound }
+func (s *walk) bound() bool { return s.Claim != nil && s.Claim.Status.Phase == corev1.ClaimBound }
 
-func (s *story) class() {
+func (s *walk) class() {
 	switch name := s.className(); {
 	case s.blocked:
 	case name == "" && s.static():
 		s.done(stepClass, "the claim names no StorageClass; it is for PersistentVolume %s", s.Claim.Spec.VolumeName)
 	case name == "" && s.Claim != nil && s.Claim.Spec.StorageClassName != nil && !s.bound():
-		s.hang(cause.ClassMissing, Step{
+		s.stop(cause.ClassMissing, Step{
 			Name: stepClass, State: Waiting, What: "the claim has storageClassName \"\": it asks for no class", Since: since(s.Claim.CreationTimestamp.Time), Why: "so no driver creates a volume for it; it waits for a PersistentVolume without a class",
 			Do: []string{"create a PersistentVolume without a class, or delete the claim and name a class", run("kubectl", "get", "persistentvolumes")},
 		})
@@ -164,12 +164,12 @@ func (s *story) class() {
 	case s.bound() || s.gapAbout("the StorageClass"):
 		s.done(stepClass, "StorageClass %s was not read; the claim needs it no more, or it cannot be read", orNone(name))
 	case name == "":
-		s.hang(cause.ClassMissing, Step{
+		s.stop(cause.ClassMissing, Step{
 			Name: stepClass, State: Waiting, What: "the claim names no StorageClass", Since: since(s.Claim.CreationTimestamp.Time), Why: "there was no default StorageClass",
 			Do: []string{"make a class the default, or delete the claim and name a class in its spec.storageClassName", run("kubectl", "get", "storageclass")},
 		})
 	default:
-		s.hang(cause.ClassMissing, Step{
+		s.stop(cause.ClassMissing, Step{
 			Name: stepClass, State: Waiting, What: "StorageClass " + name + " does not exist", Since: since(s.Claim.CreationTimestamp.Time),
 			Why: "the claim names it in spec.storageClassName, which cannot be changed",
 			Do:  []string{"create the class, or delete the claim and create it with a class that exists", run("kubectl", "get", "storageclass")},
@@ -184,13 +184,13 @@ func orNone(name string) string {
 	return name
 }
 
-func (s *story) className() string { return (&reader{facts: &s.Facts}).className() }
+func (s *walk) className() string { return (&reader{readings: &s.Readings}).className() }
 
-func (s *story) gapAbout(what string) bool {
+func (s *walk) gapAbout(what string) bool {
 	return slices.ContainsFunc(s.Gaps, func(g Gap) bool { return g.What == what })
 }
 
-func (s *story) source() {
+func (s *walk) source() {
 	p := s.Snapshot
 	if s.blocked || s.bound() || p == nil {
 		return
@@ -202,7 +202,7 @@ func (s *story) source() {
 	switch {
 	case p.Missing:
 		step.What, step.Do = "VolumeSnapshot "+p.Name+" does not exist", []string{"create it, or delete the claim", s.inNamespace("get", "volumesnapshot")}
-		s.hang(cause.SourceNotReady, step)
+		s.stop(cause.SourceNotReady, step)
 	case !p.Ready:
 		switch {
 		case p.Error != "":
@@ -214,14 +214,14 @@ func (s *story) source() {
 				run("kubectl", "get", "deployments", "--all-namespaces", "--field-selector", "metadata.name=snapshot-controller"),
 			}, step.Do...)
 		}
-		s.hang(cause.SourceNotReady, step)
+		s.stop(cause.SourceNotReady, step)
 	default:
 		s.done(stepSource, "VolumeSnapshot %s is ready", p.Name)
 	}
 }
 
 // event is the newest event that a component wrote for one of the reasons.
-func (s *story) event(reasons ...string) *corev1.Event {
+func (s *walk) event(reasons ...string) *corev1.Event {
 	for i, e := range s.Events {
 		if slices.Contains(reasons, e.Reason) {
 			return &s.Events[i]
@@ -231,7 +231,7 @@ func (s *story) event(reasons ...string) *corev1.Event {
 }
 
 // eventOf is event for the events of one kind of object.
-func (s *story) eventOf(kind string, reasons ...string) *corev1.Event {
+func (s *walk) eventOf(kind string, reasons ...string) *corev1.Event {
 	for i, e := range s.Events {
 		if e.InvolvedObject.Kind == kind && slices.Contains(reasons, e.Reason) {
 			return &s.Events[i]
@@ -248,7 +248,7 @@ func firstOf(e *corev1.Event) time.Time {
 }
 
 // operation is the oldest operation in progress of one of the methods.
-func (s *story) operation(methods ...string) *Operation {
+func (s *walk) operation(methods ...string) *Operation {
 	for i, o := range s.Operations {
 		if slices.Contains(methods, o.Method) {
 			return &s.Operations[i]
@@ -258,7 +258,7 @@ func (s *story) operation(methods ...string) *Operation {
 }
 
 // attachmentAt is the VolumeAttachment of a node.
-func (s *story) attachmentAt(node string) *storagev1.VolumeAttachment {
+func (s *walk) attachmentAt(node string) *storagev1.VolumeAttachment {
 	for i, a := range s.Attachments {
 		if a.Spec.NodeName == node {
 			return &s.Attachments[i]

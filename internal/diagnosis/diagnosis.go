@@ -1,7 +1,7 @@
 // Package diagnosis follows one PersistentVolumeClaim to its disk and says where it hangs: which step waits, since when, why, and what to do.
 //
-// Read collects the facts from the cluster, the cloud and the driver; Diagnose is a pure function of them. Nothing here changes anything.
-// What cannot be read, for want of a right or of credentials, is listed as not seen, and the story goes on without it.
+// Read collects the readings from the cluster, the cloud and the driver; Diagnose is a pure function of them. Nothing here changes anything.
+// What cannot be read, for want of a right or of credentials, is listed as not seen, and the diagnosis goes on without it.
 package diagnosis
 
 import (
@@ -19,7 +19,7 @@ const (
 	Waiting State = "waiting" // it may still succeed without anybody's help
 	Failed  State = "failed"  // it does not succeed until somebody acts
 	Later   State = "later"   // an earlier step is not done
-	Unseen  State = "unseen"  // the facts do not say
+	Unseen  State = "unseen"  // the readings do not say
 )
 
 // Step is one step from the claim to the disk.
@@ -41,7 +41,7 @@ type Gap struct {
 	Do   string `json:"do,omitempty"`
 }
 
-// Report is the story of one claim.
+// Report is what Diagnose says of one claim.
 type Report struct {
 	Claim  string    `json:"claim"` // NAMESPACE/NAME
 	Time   time.Time `json:"time"`  // of the diagnosis; ages count from it

@@ -111,9 +111,9 @@ var adviceOf = map[cause.ID][]string{
 	cause.CreateError: {"give the request IDs to the operator of the cloud; the driver tries again"},
 }
 
-// driverError hangs the story with an error of the driver. The advice of the caller counts where the cause has none with commands. The operation may be
+// driverError stops the walk with an error of the driver. The advice of the caller counts where the cause has none with commands. The operation may be
 // nil; it knows the request IDs of the writes.
-func (s *story) driverError(name, what string, began time.Time, text string, o *Operation, advice ...string) {
+func (s *walk) driverError(name, what string, began time.Time, text string, o *Operation, advice ...string) {
 	id := causeOf(name, text)
 	row, _ := cause.Find(id)
 	step := Step{Name: name, State: Failed, What: what, Since: since(began), Why: readable(text), Do: slices.Clone(adviceOf[id])}
@@ -129,7 +129,7 @@ func (s *story) driverError(name, what string, began time.Time, text string, o *
 	if step.Do == nil {
 		step.Do = append([]string{row.Do}, advice...)
 	}
-	s.hang(id, step)
+	s.stop(id, step)
 }
 
 // requestsIn adds the OpenStack request IDs of a text to those that are known.

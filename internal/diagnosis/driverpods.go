@@ -68,7 +68,7 @@ type rolePod struct {
 func (r *reader) pods(ctx context.Context) []rolePod {
 	r.readControllers(ctx)
 	var all []rolePod
-	for _, p := range r.facts.Controllers {
+	for _, p := range r.readings.Controllers {
 		all = append(all, rolePod{p, "controller", r.Page})
 	}
 	nodes, err := cluster.Select[corev1.Pod](ctx, r.Cluster, "/api/v1/pods", cluster.Selector{Labels: nodeLabels})
@@ -97,7 +97,7 @@ func onNode(p corev1.Pod) bool {
 func (r *reader) read(ctx context.Context, p rolePod, name string) ([]byte, bool) {
 	place := name + " of pod " + p.Namespace + "/" + p.Name
 	gap := func(why, do string) ([]byte, bool) {
-		r.facts.Gaps = append(r.facts.Gaps, Gap{What: place, Why: why, Do: do})
+		r.readings.Gaps = append(r.readings.Gaps, Gap{What: place, Why: why, Do: do})
 		return nil, false
 	}
 	switch {
@@ -142,8 +142,8 @@ func (r *reader) pagePort(ctx context.Context, p rolePod) (int, bool) {
 var buildInfo = regexp.MustCompile(`(?m)^cinder_csi_build_info\{[^}\n]*version="([^"\n]*)"`)
 
 // ReadDriverPods says which driver runs in a cluster.
-func ReadDriverPods(ctx context.Context, from Sources, client string) DriverPods {
-	r := &reader{Sources: from, facts: &Facts{Now: from.Now}}
+func ReadDriverPods(ctx context.Context, from Clients, client string) DriverPods {
+	r := &reader{Clients: from, readings: &Readings{Now: from.Now}}
 	d := DriverPods{Client: client, Pods: []DriverPod{}}
 	for _, p := range r.pods(ctx) {
 		one := DriverPod{Role: p.role, Pod: p.Namespace + "/" + p.Name, Node: p.Spec.NodeName, Ready: ready(p.Pod)}
@@ -168,7 +168,7 @@ func ReadDriverPods(ctx context.Context, from Sources, client string) DriverPods
 		}
 		d.Pods = append(d.Pods, one)
 	}
-	if d.Unseen = r.facts.Gaps; d.Unseen == nil {
+	if d.Unseen = r.readings.Gaps; d.Unseen == nil {
 		d.Unseen = []Gap{}
 	}
 	return d
@@ -209,8 +209,8 @@ func PrintDriverPods(out io.Writer, d DriverPods, columns int) error {
 }
 
 // ReadAllOperations reads /debug/operations of every pod of the driver.
-func ReadAllOperations(ctx context.Context, from Sources) AllOperations {
-	r := &reader{Sources: from, facts: &Facts{Now: from.Now}}
+func ReadAllOperations(ctx context.Context, from Clients) AllOperations {
+	r := &reader{Clients: from, readings: &Readings{Now: from.Now}}
 	all := AllOperations{Time: from.Now, Operations: []OperationOf{}}
 	claims := r.claimsByWord(ctx)
 	for _, p := range r.pods(ctx) {
@@ -222,7 +222,7 @@ func ReadAllOperations(ctx context.Context, from Sources) AllOperations {
 			Operations []Operation `json:"operations"`
 		}
 		if err := json.Unmarshal(text, &page); err != nil {
-			r.facts.Gaps = append(r.facts.Gaps, Gap{What: "the operations of pod " + p.Namespace + "/" + p.Name, Why: "the page is not what the driver sends: " + cloud.Clean(err.Error())})
+			r.readings.Gaps = append(r.readings.Gaps, Gap{What: "the operations of pod " + p.Namespace + "/" + p.Name, Why: "the page is not what the driver sends: " + cloud.Clean(err.Error())})
 			continue
 		}
 		cloud.CleanStrings(&page)
@@ -238,7 +238,7 @@ func ReadAllOperations(ctx context.Context, from Sources) AllOperations {
 		}
 	}
 	slices.SortStableFunc(all.Operations, func(a, b OperationOf) int { return a.Since.Compare(b.Since) })
-	if all.Unseen = r.facts.Gaps; all.Unseen == nil {
+	if all.Unseen = r.readings.Gaps; all.Unseen == nil {
 		all.Unseen = []Gap{}
 	}
 	return all

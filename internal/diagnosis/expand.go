@@ -10,7 +10,7 @@ import (
 )
 
 // expand is the growth of the volume and its file system.
-func (s *story) expand() {
+func (s *walk) expand() {
 	if s.blocked || !s.bound() {
 		return
 	}
@@ -44,38 +44,38 @@ func (s *story) expand() {
 	what := step.What
 	step = s.waiting(stepExpand, "the driver expands the volume", s.Now, o)
 	step.What = what
-	s.hang(cause.ExpandWaiting, step)
+	s.stop(cause.ExpandWaiting, step)
 }
 
 // expandOnNode is the file system, which kubelet grows after Cinder has expanded the volume. kubelet writes its errors as events of the pod.
-func (s *story) expandOnNode(step Step) {
+func (s *walk) expandOnNode(step Step) {
 	p := s.pod()
 	if p == nil || p.Spec.NodeName == "" {
 		step.Why = "Cinder has expanded the volume; kubelet grows the file system while a pod uses it"
 		step.Do = []string{"start a pod that uses the claim", s.inNamespace("get", "pods")}
-		s.hang(cause.ExpandNode, step)
+		s.stop(cause.ExpandNode, step)
 		return
 	}
 	node := p.Spec.NodeName
 	if failed := s.eventOf("Pod", "VolumeResizeFailed", "FileSystemResizeFailed"); failed != nil {
 		step.State, step.Why, step.Since = Failed, failed.Message, since(firstOf(failed))
 		step.Do = append([]string{"correct what the error names; kubelet on node " + node + " tries again"}, s.nodeLog(node)...)
-		s.hang(cmp.Or(cause.In(failed.Message), cause.ExpandNodeError), step)
+		s.stop(cmp.Or(cause.In(failed.Message), cause.ExpandNodeError), step)
 		return
 	}
 	step.Why = "Cinder has expanded the volume; kubelet on node " + node + " grows the file system within a few minutes"
 	step.Do = append([]string{"wait; if this stays, read the log of the node plugin on that node"}, s.nodeLog(node)...)
-	s.hang(cause.ExpandNode, step)
+	s.stop(cause.ExpandNode, step)
 }
 
-func (s *story) condition(kind corev1.PersistentVolumeClaimConditionType) bool {
+func (s *walk) condition(kind corev1.PersistentVolumeClaimConditionType) bool {
 	return slices.ContainsFunc(s.Claim.Status.Conditions, func(c corev1.PersistentVolumeClaimCondition) bool {
 		return c.Type == kind && c.Status == corev1.ConditionTrue
 	})
 }
 
 // modify is the change of a volume to another VolumeAttributesClass, which external-resizer asks the driver for.
-func (s *story) modify() {
+func (s *walk) modify() {
 	if s.blocked || !s.bound() || s.Claim.Status.ModifyVolumeStatus == nil {
 		return
 	}
@@ -116,5 +116,5 @@ func (s *story) modify() {
 		step.Why = "external-resizer has not begun: the class may not exist"
 		step.Do = append([]string{"create the class, or name another in spec.volumeAttributesClassName", run("kubectl", "get", "volumeattributesclass")}, step.Do...)
 	}
-	s.hang(cause.ModifyWaiting, step)
+	s.stop(cause.ModifyWaiting, step)
 }

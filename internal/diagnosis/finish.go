@@ -13,7 +13,7 @@ import (
 )
 
 // mount is what kubelet does on the node with the node plugin.
-func (s *story) mount() {
+func (s *walk) mount() {
 	p := s.pod()
 	if s.blocked || p == nil {
 		return
@@ -34,15 +34,15 @@ func (s *story) mount() {
 	case failed != nil:
 		s.driverError(stepMount, "kubelet on node "+node+" cannot mount the volume", firstOf(failed), failed.Message, nil, append([]string{"if the error does not say it, read the log of the node plugin on that node"}, s.nodeLog(node)...)...)
 	default:
-		s.hang(cause.MountWaiting, Step{
+		s.stop(cause.MountWaiting, Step{
 			Name: stepMount, State: Waiting, What: "pod " + p.Name + " does not run yet; the volume is attached", Since: since(p.CreationTimestamp.Time), Why: podWaits(*p),
 			Do: append([]string{s.describePod(*p)}, s.nodeLog(node)...),
 		})
 	}
 }
 
-// finding hangs the story for a volume that is mounted and does not work.
-func (s *story) finding(node, reason string) {
+// finding stops the walk for a volume that is mounted and does not work.
+func (s *walk) finding(node, reason string) {
 	kernelLog := run("kubectl", "debug", "node/"+nodeNamed(node), "--image=busybox", "--profile=sysadmin", "--", "dmesg")
 	step := Step{Name: stepMount, Why: "the driver on the node reports " + reason + " (cinder_csi_node_volume_unhealthy)"}
 	switch reason {
@@ -52,15 +52,15 @@ func (s *story) finding(node, reason string) {
 			"find out why the disk failed", kernelLog,
 			"then delete every pod that uses the claim there: the driver checks the file system before it mounts it again. " + pages.FileSystemReadOnly.String(),
 		}
-		s.hang(cause.MountReadOnly, step)
+		s.stop(cause.MountReadOnly, step)
 	case "FileSystemErrors":
 		step.What = "the file system of the volume has errors on node " + node
 		step.Do = []string{kernelLog, "stop every pod that uses the claim there: the driver checks the file system before it mounts it again"}
-		s.hang(cause.MountUnhealthy, step)
+		s.stop(cause.MountUnhealthy, step)
 	default:
 		step.What = "the disk of the volume does not work on node " + node
 		step.Do = []string{"repair the storage behind Cinder; the driver goes on by itself: " + pages.StorageDoesNotAnswer.String(), kernelLog}
-		s.hang(cause.MountUnhealthy, step)
+		s.stop(cause.MountUnhealthy, step)
 	}
 }
 
@@ -73,7 +73,7 @@ func containers(p corev1.Pod) []corev1.ContainerStatus {
 var beforeMount = []string{"ContainerCreating", "PodInitializing", ""}
 
 // failedMount is the newest event of a failed mount that names the volume, or else the newest.
-func (s *story) failedMount(p corev1.Pod) *corev1.Event {
+func (s *walk) failedMount(p corev1.Pod) *corev1.Event {
 	reasons := []string{"FailedMount", "FailedMapVolume"}
 	for i, e := range s.Events {
 		if slices.Contains(reasons, e.Reason) && s.namesVolume(p, e.Message) {
@@ -124,7 +124,7 @@ func application(p corev1.Pod) string {
 
 // namesVolume reports whether a message of kubelet is about the volume of the claim. Such a message names the PersistentVolume, or lists the
 // volume of the pod as not mounted. A message that names no volume counts as one about it.
-func (s *story) namesVolume(p corev1.Pod, message string) bool {
+func (s *walk) namesVolume(p corev1.Pod, message string) bool {
 	if !strings.Contains(message, "for volume \"") && !strings.Contains(message, "unmounted volumes=[") {
 		return true
 	}
@@ -149,7 +149,7 @@ func podWaits(p corev1.Pod) string {
 }
 
 // stillUsed is a deleted claim that Kubernetes keeps for its pods.
-func (s *story) stillUsed() {
+func (s *walk) stillUsed() {
 	if s.blocked || s.Claim == nil || len(s.Pods) == 0 {
 		return
 	}
@@ -157,14 +157,14 @@ func (s *story) stillUsed() {
 	for _, p := range s.Pods {
 		names, words = append(names, p.Name), append(words, podNamed(p.Name))
 	}
-	s.hang(cause.DeleteInUse, Step{
+	s.stop(cause.DeleteInUse, Step{
 		Name: stepDelete, State: Waiting, What: "pods use the claim: " + strings.Join(names, ", "), Since: since(s.Claim.DeletionTimestamp.Time),
 		Why: "Kubernetes deletes a claim when no pod uses it", Do: []string{s.inNamespace(words...)},
 	})
 }
 
 // deleteVolume is DeleteVolume of the driver, which external-provisioner calls.
-func (s *story) deleteVolume() {
+func (s *walk) deleteVolume() {
 	v := s.Volume
 	if s.blocked || v == nil {
 		return
@@ -186,7 +186,7 @@ func (s *story) deleteVolume() {
 		began = v.Status.LastPhaseTransitionTime.Time
 	}
 	if s.Cloud != nil && s.Cloud.Volume != nil && s.Cloud.Volume.Status == "error_deleting" {
-		s.hang(cause.VolumeDeleteError, Step{Name: stepDelete, What: s.volumeText(), Since: since(began), Why: sentence(s.Cloud.Message, readable(s.errorText(failed, o))), Do: append([]string{
+		s.stop(cause.VolumeDeleteError, Step{Name: stepDelete, What: s.volumeText(), Since: since(began), Why: sentence(s.Cloud.Message, readable(s.errorText(failed, o))), Do: append([]string{
 			"only an administrator of the cloud can repair this: after the cause is gone, the status is reset and the driver deletes the volume",
 			run("openstack", "volume", "set", "--state", "available", s.volumeWord()),
 		}, s.showVolume()...)})
@@ -199,5 +199,5 @@ func (s *story) deleteVolume() {
 		s.driverError(stepDelete, "the driver cannot delete the volume; "+s.volumeText(), began, text, o, s.showVolume()...)
 		return
 	}
-	s.hang(cause.DeleteWaiting, s.waiting(stepDelete, "the driver deletes the volume", began, o))
+	s.stop(cause.DeleteWaiting, s.waiting(stepDelete, "the driver deletes the volume", began, o))
 }

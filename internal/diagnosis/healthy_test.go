@@ -26,38 +26,38 @@ func advice(r diagnosis.Report) string {
 
 // Nova and Cinder answer 404 for what is in another project. Who believes that the server is gone deletes a node that works.
 func TestANodeThatIsReadyIsNeverCalledGone(t *testing.T) {
-	gone := func(f *diagnosis.Facts) {
+	gone := func(f *diagnosis.Readings) {
 		for _, s := range f.Cloud.Servers {
 			s.Missing = true
 		}
 	}
-	hidden := func(f *diagnosis.Facts) {
+	hidden := func(f *diagnosis.Readings) {
 		gone(f)
 		f.Cloud.Missing, f.Cloud.Volume, f.Cloud.Attachments = true, nil, nil
 	}
-	notReady := func(f *diagnosis.Facts) {
+	notReady := func(f *diagnosis.Readings) {
 		for _, n := range f.Nodes {
 			n.Ready = false
 		}
 	}
-	detaching := func(f *diagnosis.Facts) {
+	detaching := func(f *diagnosis.Readings) {
 		at := metav1.NewTime(f.Now)
 		f.Pods, f.Attachments[0].DeletionTimestamp = nil, &at
 	}
 	for _, test := range []struct {
 		name, cause string
-		change      []func(*diagnosis.Facts)
+		change      []func(*diagnosis.Readings)
 	}{
-		{"another project", "volume.missing", []func(*diagnosis.Facts){hidden}},
-		{"another project, node lost", "volume.missing", []func(*diagnosis.Facts){hidden, notReady}},
-		{"another project, detach on a lost node", "node.not-ready", []func(*diagnosis.Facts){hidden, notReady, detaching}},
-		{"another project, detach", "detach.stuck", []func(*diagnosis.Facts){hidden, detaching}},
-		{"server in another project", "server.unknown", []func(*diagnosis.Facts){gone}},
-		{"server in another project, volume unread", "none", []func(*diagnosis.Facts){gone, func(f *diagnosis.Facts) { f.Cloud.Volume = nil }}},
-		{"server gone", "server.missing", []func(*diagnosis.Facts){gone, notReady}},
+		{"another project", "volume.missing", []func(*diagnosis.Readings){hidden}},
+		{"another project, node lost", "volume.missing", []func(*diagnosis.Readings){hidden, notReady}},
+		{"another project, detach on a lost node", "node.not-ready", []func(*diagnosis.Readings){hidden, notReady, detaching}},
+		{"another project, detach", "detach.stuck", []func(*diagnosis.Readings){hidden, detaching}},
+		{"server in another project", "server.unknown", []func(*diagnosis.Readings){gone}},
+		{"server in another project, volume unread", "none", []func(*diagnosis.Readings){gone, func(f *diagnosis.Readings) { f.Cloud.Volume = nil }}},
+		{"server gone", "server.missing", []func(*diagnosis.Readings){gone, notReady}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			f := factsOf(t, recordings(t)["nothing-hangs"])
+			f := readingsOf(t, recordings(t)["nothing-hangs"])
 			for _, change := range test.change {
 				change(&f)
 			}
@@ -79,7 +79,7 @@ func TestANodeThatIsReadyIsNeverCalledGone(t *testing.T) {
 func TestAClaimThatMayNotBeReadIsNotGone(t *testing.T) {
 	r := recordings(t)["nothing-hangs"]
 	namespace, name, _ := strings.Cut(r.Claim, "/")
-	volume := factsOf(t, r).Volume
+	volume := readingsOf(t, r).Volume
 	world := diagnosistest.Replay(maps.Clone(r.Cluster))
 	claim := "GET /api/v1/namespaces/" + namespace + "/persistentvolumeclaims/" + name
 	world["GET /api/v1/persistentvolumes/"+volume.Name] = answerOf(t, volume)
@@ -99,15 +99,15 @@ func TestAClaimThatMayNotBeReadIsNotGone(t *testing.T) {
 			world[claim] = diagnosistest.Answer{Status: test.status, Body: json.RawMessage(`{"message": "no"}`)}
 			volume.Status.Phase = test.phase
 			world["GET /api/v1/persistentvolumes/"+volume.Name] = answerOf(t, volume)
-			facts, err := diagnosis.ReadTarget(t.Context(), sources(t, r, world), diagnosis.Target{Kind: diagnosis.Volume, Name: volume.Name})
+			readings, err := diagnosis.ReadSubject(t.Context(), sources(t, r, world), diagnosis.Subject{Kind: diagnosis.Volume, Name: volume.Name})
 			if err != nil {
 				t.Fatal(err)
 			}
-			facts.Attachments = nil
-			if facts.Cloud != nil {
-				facts.Cloud.Attachments = nil
+			readings.Attachments = nil
+			if readings.Cloud != nil {
+				readings.Cloud.Attachments = nil
 			}
-			report := diagnosis.Diagnose(facts)
+			report := diagnosis.Diagnose(readings)
 			if report.Cause != test.cause {
 				t.Errorf("want %s, got %s: %+v", test.cause, report.Cause, report.Steps)
 			}
@@ -136,7 +136,7 @@ func TestAPodThatRanBeforeAndDoesNotMountNowHangs(t *testing.T) {
 		{"error before the end", corev1.ContainerStatus{State: ended}, -time.Hour, "none"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			f := factsOf(t, recordings(t)["nothing-hangs"])
+			f := readingsOf(t, recordings(t)["nothing-hangs"])
 			f.Pods[0].Status.Conditions, f.Pods[0].Status.ContainerStatuses = nil, []corev1.ContainerStatus{test.status}
 			f.Events = nil
 			if test.event != 0 {
@@ -152,31 +152,31 @@ func TestAPodThatRanBeforeAndDoesNotMountNowHangs(t *testing.T) {
 	}
 }
 
-// viaVolume is the story of a recording that begins at its PersistentVolume, after changes to both objects.
-func viaVolume(t *testing.T, name string, change func(*corev1.PersistentVolume, *corev1.PersistentVolumeClaim)) (diagnosis.Facts, diagnosis.Report) {
+// viaVolume diagnoses a recording that begins at its PersistentVolume, after changes to both objects.
+func viaVolume(t *testing.T, name string, change func(*corev1.PersistentVolume, *corev1.PersistentVolumeClaim)) (diagnosis.Readings, diagnosis.Report) {
 	t.Helper()
 	r := recordings(t)[name]
-	facts := factsOf(t, r)
-	volume, claim := facts.Volume.DeepCopy(), facts.Claim.DeepCopy()
+	readings := readingsOf(t, r)
+	volume, claim := readings.Volume.DeepCopy(), readings.Claim.DeepCopy()
 	change(volume, claim)
 	world := diagnosistest.Replay(maps.Clone(r.Cluster))
 	world["GET /api/v1/persistentvolumes/"+volume.Name] = answerOf(t, volume)
 	world["GET /api/v1/namespaces/"+claim.Namespace+"/persistentvolumeclaims/"+claim.Name] = answerOf(t, claim)
-	facts, err := diagnosis.ReadTarget(t.Context(), sources(t, r, world), diagnosis.Target{Kind: diagnosis.Volume, Name: volume.Name})
+	readings, err := diagnosis.ReadSubject(t.Context(), sources(t, r, world), diagnosis.Subject{Kind: diagnosis.Volume, Name: volume.Name})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return facts, diagnosis.Diagnose(facts)
+	return readings, diagnosis.Diagnose(readings)
 }
 
 func TestAnInTreeVolumeHasTheStoryOfTheDriver(t *testing.T) {
 	id := ""
-	facts, report := viaVolume(t, "nothing-hangs", func(v *corev1.PersistentVolume, _ *corev1.PersistentVolumeClaim) {
+	readings, report := viaVolume(t, "nothing-hangs", func(v *corev1.PersistentVolume, _ *corev1.PersistentVolumeClaim) {
 		id = v.Spec.CSI.VolumeHandle
 		v.Spec.CSI, v.Spec.Cinder = nil, &corev1.CinderPersistentVolumeSource{VolumeID: id}
 	})
-	if facts.Driver != "cinder.csi.openstack.org" || report.Cause != diagnosis.None {
-		t.Errorf("driver %s, cause %s: %+v", facts.Driver, report.Cause, report.Steps)
+	if readings.Driver != "cinder.csi.openstack.org" || report.Cause != diagnosis.None {
+		t.Errorf("driver %s, cause %s: %+v", readings.Driver, report.Cause, report.Steps)
 	}
 	text, err := json.Marshal(report.Steps)
 	if err != nil || !strings.Contains(string(text), "Cinder volume "+id+" is in-use") || strings.Contains(string(text), "there is no volume yet") {
@@ -195,7 +195,7 @@ func TestAClaimThatIsNotBoundYetBelongsToThePersistentVolumeThatNamesIt(t *testi
 		{"other", "", false, "none"},
 		{"", "other", false, "none"},
 	} {
-		facts, report := viaVolume(t, "nothing-hangs", func(v *corev1.PersistentVolume, c *corev1.PersistentVolumeClaim) {
+		readings, report := viaVolume(t, "nothing-hangs", func(v *corev1.PersistentVolume, c *corev1.PersistentVolumeClaim) {
 			v.Status.Phase, v.Spec.ClaimRef.UID, v.Spec.PersistentVolumeReclaimPolicy = corev1.VolumeAvailable, "", corev1.PersistentVolumeReclaimRetain
 			c.Status.Phase, c.Spec.VolumeName = corev1.ClaimPending, test.volumeName
 			switch test.uid {
@@ -205,12 +205,12 @@ func TestAClaimThatIsNotBoundYetBelongsToThePersistentVolumeThatNamesIt(t *testi
 				v.Spec.ClaimRef.UID = "other"
 			}
 		})
-		facts.Attachments, facts.Cloud.Attachments = nil, nil
+		readings.Attachments, readings.Cloud.Attachments = nil, nil
 		if test.cause == diagnosis.None {
-			report = diagnosis.Diagnose(facts)
+			report = diagnosis.Diagnose(readings)
 		}
-		if (facts.Claim != nil) != test.want || report.Cause != test.cause {
-			t.Errorf("%+v: claim %v, cause %s: %+v", test, facts.Claim != nil, report.Cause, report.Steps)
+		if (readings.Claim != nil) != test.want || report.Cause != test.cause {
+			t.Errorf("%+v: claim %v, cause %s: %+v", test, readings.Claim != nil, report.Cause, report.Steps)
 		}
 	}
 }
@@ -237,8 +237,8 @@ func TestOnlyTheControllersOfTheDriverSayItsClusterID(t *testing.T) {
 		}
 	}
 	namespace, name, _ := strings.Cut(r.Claim, "/")
-	facts, err := diagnosis.Read(t.Context(), sources(t, &changed, world), namespace, name)
-	if err != nil || facts.ClusterID != "blue" {
-		t.Errorf("want blue, got %q, %v", facts.ClusterID, err)
+	readings, err := diagnosis.Read(t.Context(), sources(t, &changed, world), namespace, name)
+	if err != nil || readings.ClusterID != "blue" {
+		t.Errorf("want blue, got %q, %v", readings.ClusterID, err)
 	}
 }

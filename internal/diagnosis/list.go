@@ -50,7 +50,7 @@ func (l Listing) Wrong() int {
 
 // List compares Kubernetes and Cinder volume by volume. It is a pure function. The lists are read one after the other: a volume that
 // changes meanwhile may have a finding, which the next list has no more.
-func List(f ListFacts) Listing {
+func List(f ListReadings) Listing {
 	l := Listing{Time: f.Now, Volumes: []Row{}, Unseen: f.Gaps, CinderRead: f.CinderRead}
 	if l.Unseen == nil {
 		l.Unseen = []Gap{}
@@ -109,7 +109,7 @@ func List(f ListFacts) Listing {
 }
 
 // handle is the ID of the volume in Cinder; empty if it is of another driver.
-func (f ListFacts) handle(v corev1.PersistentVolume) string {
+func (f ListReadings) handle(v corev1.PersistentVolume) string {
 	if v.Spec.CSI != nil && !slices.Contains(f.Drivers, v.Spec.CSI.Driver) {
 		return ""
 	}
@@ -118,7 +118,7 @@ func (f ListFacts) handle(v corev1.PersistentVolume) string {
 
 // hasClaim reports whether the claim that a PersistentVolume names is still its own. A volume that was released keeps the name of its claim, and
 // somebody may have made another claim of this name.
-func (f ListFacts) hasClaim(v corev1.PersistentVolume) bool {
+func (f ListReadings) hasClaim(v corev1.PersistentVolume) bool {
 	ref := v.Spec.ClaimRef
 	if ref == nil || released(&v) {
 		return false
@@ -130,7 +130,7 @@ func (f ListFacts) hasClaim(v corev1.PersistentVolume) bool {
 	return found && (ref.UID == "" || ref.UID == c.UID) && (c.Spec.VolumeName == "" || c.Spec.VolumeName == v.Name)
 }
 
-func (f ListFacts) judge(row *Row, v corev1.PersistentVolume, attachments []storagev1.VolumeAttachment) {
+func (f ListReadings) judge(row *Row, v corev1.PersistentVolume, attachments []storagev1.VolumeAttachment) {
 	find := func(format string, args ...any) { row.Findings = append(row.Findings, fmt.Sprintf(format, args...)) }
 	if v.Status.Phase == corev1.VolumeFailed {
 		find("the PersistentVolume is Failed: %s", v.Status.Message)
@@ -161,7 +161,7 @@ func (f ListFacts) judge(row *Row, v corev1.PersistentVolume, attachments []stor
 }
 
 // judgeAttachment looks at one VolumeAttachment.
-func (f ListFacts) judgeAttachment(find func(string, ...any), a storagev1.VolumeAttachment) {
+func (f ListReadings) judgeAttachment(find func(string, ...any), a storagev1.VolumeAttachment) {
 	node := a.Spec.NodeName
 	switch e, d := a.Status.AttachError, a.Status.DetachError; {
 	case a.DeletionTimestamp != nil && d != nil:
@@ -176,7 +176,7 @@ func (f ListFacts) judgeAttachment(find func(string, ...any), a storagev1.Volume
 }
 
 // judgeServers compares the servers of Cinder with the nodes of Kubernetes.
-func (f ListFacts) judgeServers(find func(string, ...any), servers []string, attachments []storagev1.VolumeAttachment) {
+func (f ListReadings) judgeServers(find func(string, ...any), servers []string, attachments []storagev1.VolumeAttachment) {
 	known, complete := map[string]bool{}, !slices.ContainsFunc(f.Gaps, func(g Gap) bool { return g.What == theAttachments })
 	for _, a := range attachments {
 		server, registered := f.Servers[a.Spec.NodeName]

@@ -19,7 +19,7 @@ import (
 )
 
 // listOf lists a cluster with the objects of a recording. The lists are made of the recorded objects; the project has one page of Cinder.
-func listOf(t *testing.T, r *diagnosistest.Recording) diagnosis.ListFacts {
+func listOf(t *testing.T, r *diagnosistest.Recording) diagnosis.ListReadings {
 	t.Helper()
 	f := listIn(t, r, func(diagnosistest.Replay) {})
 	if len(f.Gaps) > 0 || !f.CinderRead {
@@ -29,15 +29,15 @@ func listOf(t *testing.T, r *diagnosistest.Recording) diagnosis.ListFacts {
 }
 
 // listIn is listOf for a cluster that has changed.
-func listIn(t *testing.T, r *diagnosistest.Recording, change func(world diagnosistest.Replay)) diagnosis.ListFacts {
+func listIn(t *testing.T, r *diagnosistest.Recording, change func(world diagnosistest.Replay)) diagnosis.ListReadings {
 	t.Helper()
-	facts := factsOf(t, r)
+	readings := readingsOf(t, r)
 	world, cloud := diagnosistest.Replay(maps.Clone(r.Cluster)), maps.Clone(r.Cloud)
 	lists := map[string]any{
-		"/api/v1/persistentvolumes": []any{facts.Volume}, "/api/v1/persistentvolumeclaims": []any{facts.Claim}, "/api/v1/pods": facts.Pods, "/apis/storage.k8s.io/v1/volumeattachments": facts.Attachments,
+		"/api/v1/persistentvolumes": []any{readings.Volume}, "/api/v1/persistentvolumeclaims": []any{readings.Claim}, "/api/v1/pods": readings.Pods, "/apis/storage.k8s.io/v1/volumeattachments": readings.Attachments,
 	}
 	var nodes []storagev1.CSINode
-	for name, n := range facts.Nodes {
+	for name, n := range readings.Nodes {
 		nodes = append(nodes, storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{*n.Driver}}})
 	}
 	lists["/apis/storage.k8s.io/v1/csinodes"] = nodes
@@ -77,8 +77,8 @@ func answerOf(t *testing.T, value any) diagnosistest.Answer {
 func TestTheListNamesWhatKubernetesAndCinderSayDifferently(t *testing.T) {
 	r := recordings(t)["nothing-hangs"]
 	id := ""
-	cinder := func(change func(*diagnosis.ListedVolume)) func(*diagnosis.ListFacts) {
-		return func(f *diagnosis.ListFacts) {
+	cinder := func(change func(*diagnosis.ListedVolume)) func(*diagnosis.ListReadings) {
+		return func(f *diagnosis.ListReadings) {
 			v := f.Cinder[id]
 			v.Attachments = slices.Clone(v.Attachments)
 			change(&v)
@@ -87,20 +87,20 @@ func TestTheListNamesWhatKubernetesAndCinderSayDifferently(t *testing.T) {
 	}
 	for _, test := range []struct {
 		name, want string // empty: no finding
-		change     func(*diagnosis.ListFacts)
+		change     func(*diagnosis.ListReadings)
 	}{
-		{"as it should be", "", func(*diagnosis.ListFacts) {}},
-		{"without Cinder", "", func(f *diagnosis.ListFacts) { f.Cinder, f.CinderRead = nil, false }},
-		{"ID in upper case", "", func(f *diagnosis.ListFacts) {
+		{"as it should be", "", func(*diagnosis.ListReadings) {}},
+		{"without Cinder", "", func(f *diagnosis.ListReadings) { f.Cinder, f.CinderRead = nil, false }},
+		{"ID in upper case", "", func(f *diagnosis.ListReadings) {
 			f.Volumes[0].Spec.CSI.VolumeHandle = strings.ToUpper(f.Volumes[0].Spec.CSI.VolumeHandle)
 		}},
-		{"in-tree", "", func(f *diagnosis.ListFacts) {
+		{"in-tree", "", func(f *diagnosis.ListReadings) {
 			s := &f.Volumes[0].Spec
 			s.Cinder, s.CSI = &corev1.CinderPersistentVolumeSource{VolumeID: s.CSI.VolumeHandle}, nil
 		}},
-		{"lost", "not in this project: lost, or of another project or cloud", func(f *diagnosis.ListFacts) { f.Cinder = nil }},
+		{"lost", "not in this project: lost, or of another project or cloud", func(f *diagnosis.ListReadings) { f.Cinder = nil }},
 		{"error", "status error_extending", cinder(func(v *diagnosis.ListedVolume) { v.Status = "error_extending" })},
-		{"smaller", "Cinder has 1 GiB, the PersistentVolume says 2Gi", func(f *diagnosis.ListFacts) {
+		{"smaller", "Cinder has 1 GiB, the PersistentVolume says 2Gi", func(f *diagnosis.ListReadings) {
 			f.Volumes[0].Spec.Capacity = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("2Gi")}
 		}},
 		{"detached in Cinder", "Cinder does not", cinder(func(v *diagnosis.ListedVolume) { v.Attachments = nil })},
@@ -108,28 +108,28 @@ func TestTheListNamesWhatKubernetesAndCinderSayDifferently(t *testing.T) {
 			v.Attachments = append(v.Attachments, v.Attachments[0])
 			v.Attachments[1].Server = otherServer
 		})},
-		{"attachments unread", "", func(f *diagnosis.ListFacts) {
+		{"attachments unread", "", func(f *diagnosis.ListReadings) {
 			f.Attachments, f.Gaps = nil, []diagnosis.Gap{{What: "the VolumeAttachments"}}
 		}},
-		{"node whose server is unknown", "", func(f *diagnosis.ListFacts) { f.Servers = nil }},
-		{"attach fails", "attach to node nothing-hangs-a fails: Internal: broken", func(f *diagnosis.ListFacts) {
+		{"node whose server is unknown", "", func(f *diagnosis.ListReadings) { f.Servers = nil }},
+		{"attach fails", "attach to node nothing-hangs-a fails: Internal: broken", func(f *diagnosis.ListReadings) {
 			f.Attachments[0].Status = storagev1.VolumeAttachmentStatus{AttachError: attachError("rpc error: code = Internal desc = broken")}
 		}},
-		{"attach takes long", "attach to node nothing-hangs-a takes", func(f *diagnosis.ListFacts) {
+		{"attach takes long", "attach to node nothing-hangs-a takes", func(f *diagnosis.ListReadings) {
 			f.Attachments[0].Status.Attached, f.Now = false, f.Now.Add(time.Hour)
 		}},
-		{"detach takes long", "detach from node nothing-hangs-a takes", func(f *diagnosis.ListFacts) {
+		{"detach takes long", "detach from node nothing-hangs-a takes", func(f *diagnosis.ListReadings) {
 			at := metav1.NewTime(f.Now.Add(-time.Hour))
 			f.Attachments[0].DeletionTimestamp = &at
 		}},
-		{"detach fails", "detach from node nothing-hangs-a fails: broken", func(f *diagnosis.ListFacts) {
+		{"detach fails", "detach from node nothing-hangs-a fails: broken", func(f *diagnosis.ListReadings) {
 			at := metav1.NewTime(f.Now)
 			f.Attachments[0].DeletionTimestamp, f.Attachments[0].Status.DetachError = &at, attachError("broken")
 		}},
-		{"failed", "is Failed: cannot delete", func(f *diagnosis.ListFacts) {
+		{"failed", "is Failed: cannot delete", func(f *diagnosis.ListReadings) {
 			f.Volumes[0].Status = corev1.PersistentVolumeStatus{Phase: corev1.VolumeFailed, Message: "cannot delete"}
 		}},
-		{"two of one volume", "PersistentVolume second names the same volume", func(f *diagnosis.ListFacts) {
+		{"two of one volume", "PersistentVolume second names the same volume", func(f *diagnosis.ListReadings) {
 			second := f.Volumes[0].DeepCopy()
 			second.Name, second.Spec.ClaimRef = "second", nil
 			f.Volumes = append(f.Volumes, *second)
@@ -181,24 +181,24 @@ func TestAListWithoutTheCloudSaysWhatItDidNotSee(t *testing.T) {
 
 // A PersistentVolume that was released keeps the name of its claim, and a pod uses the claim of this name that was made later.
 func TestThePodsOfAClaimAreNotThoseOfAnEarlierVolumeOfItsName(t *testing.T) {
-	for name, change := range map[string]func(*diagnosis.ListFacts, *corev1.PersistentVolume){
-		"released": func(_ *diagnosis.ListFacts, old *corev1.PersistentVolume) {
+	for name, change := range map[string]func(*diagnosis.ListReadings, *corev1.PersistentVolume){
+		"released": func(_ *diagnosis.ListReadings, old *corev1.PersistentVolume) {
 			old.Status.Phase, old.Spec.ClaimRef.UID = corev1.VolumeReleased, ""
 		},
-		"released, and the claims cannot be read": func(f *diagnosis.ListFacts, old *corev1.PersistentVolume) {
+		"released, and the claims cannot be read": func(f *diagnosis.ListReadings, old *corev1.PersistentVolume) {
 			f.Claims, old.Status.Phase = nil, corev1.VolumeReleased
 		},
-		"failed": func(f *diagnosis.ListFacts, old *corev1.PersistentVolume) {
+		"failed": func(f *diagnosis.ListReadings, old *corev1.PersistentVolume) {
 			f.Claims, old.Status.Phase = nil, corev1.VolumeFailed
 		},
-		"of the UID of the earlier claim, and the claim is not bound yet": func(f *diagnosis.ListFacts, old *corev1.PersistentVolume) {
+		"of the UID of the earlier claim, and the claim is not bound yet": func(f *diagnosis.ListReadings, old *corev1.PersistentVolume) {
 			old.Spec.ClaimRef.UID = "earlier"
 			for name, c := range f.Claims {
 				c.Spec.VolumeName = ""
 				f.Claims[name] = c
 			}
 		},
-		"not the volume of the claim": func(_ *diagnosis.ListFacts, old *corev1.PersistentVolume) { old.Spec.ClaimRef.UID = "" },
+		"not the volume of the claim": func(_ *diagnosis.ListReadings, old *corev1.PersistentVolume) { old.Spec.ClaimRef.UID = "" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := listOf(t, recordings(t)["nothing-hangs"])

@@ -62,18 +62,18 @@ type content struct {
 // FindMissing compares what the objects of the driver name with Cinder. It calls an object missing only if a whole list of Cinder lacks it and
 // Cinder then answers 404 for its ID. A list that fails is a gap, and nothing is concluded from it. The only error is that of a cluster whose
 // PersistentVolumes cannot be read.
-func FindMissing(ctx context.Context, from Sources) (MissingObjects, error) {
-	facts, err := ReadList(ctx, from)
+func FindMissing(ctx context.Context, from Clients) (MissingObjects, error) {
+	readings, err := ReadList(ctx, from)
 	if err != nil {
 		return MissingObjects{}, err
 	}
-	f := &finder{reader: &reader{Sources: from, facts: &Facts{Gaps: facts.Gaps}}, list: facts, out: MissingObjects{Time: from.Now, Missing: []Missing{}}}
-	if facts.CinderRead {
+	f := &finder{reader: &reader{Clients: from, readings: &Readings{Gaps: readings.Gaps}}, list: readings, out: MissingObjects{Time: from.Now, Missing: []Missing{}}}
+	if readings.CinderRead {
 		f.volumes(ctx)
 		f.attachments(ctx)
 	}
 	f.contents(ctx)
-	if f.out.Unseen = f.facts.Gaps; f.out.Unseen == nil {
+	if f.out.Unseen = f.readings.Gaps; f.out.Unseen == nil {
 		f.out.Unseen = []Gap{}
 	}
 	return f.out, nil
@@ -82,7 +82,7 @@ func FindMissing(ctx context.Context, from Sources) (MissingObjects, error) {
 // finder is one run of FindMissing.
 type finder struct {
 	*reader
-	list    ListFacts
+	list    ListReadings
 	missing map[string]bool // the volumes that are missing, in lower case
 	out     MissingObjects
 }
@@ -212,7 +212,7 @@ func (f *finder) contents(ctx context.Context) {
 	for _, list := range []struct{ resource, microversion string }{{"snapshots", ""}, {"backups", "3.43"}} {
 		objects, err := cinderList(ctx, f.reader, list.resource, list.microversion, func(m marked) string { return m.ID })
 		if err != nil {
-			f.facts.Gaps = append(f.facts.Gaps, Gap{What: "the " + list.resource + " in Cinder, so nothing is known of the VolumeSnapshotContents", Why: cloud.Clean(err.Error())})
+			f.readings.Gaps = append(f.readings.Gaps, Gap{What: "the " + list.resource + " in Cinder, so nothing is known of the VolumeSnapshotContents", Why: cloud.Clean(err.Error())})
 			return
 		}
 		for _, o := range objects {

@@ -52,7 +52,7 @@ func restored(kept, snapshot string) diagnosistest.Replay {
 	return world
 }
 
-func missingIn(t *testing.T, world diagnosistest.Replay, from diagnosis.Sources) diagnosis.MissingObjects {
+func missingIn(t *testing.T, world diagnosistest.Replay, from diagnosis.Clients) diagnosis.MissingObjects {
 	t.Helper()
 	from.Cluster = cluster.New("test", &url.URL{Scheme: "https", Host: "cluster.example"}, &http.Client{Transport: world})
 	from.Now = time.Now()
@@ -75,7 +75,7 @@ func TestWhatCinderDoesNotHaveIsListed(t *testing.T) {
 	c, create := project(t)
 	kept := create("volume", map[string]any{"size": 1})
 	snapshot := create("snapshot", map[string]any{"volume_id": kept})
-	m := missingIn(t, restored(kept, snapshot), diagnosis.Sources{Cloud: c})
+	m := missingIn(t, restored(kept, snapshot), diagnosis.Clients{Cloud: c})
 	if diff := cmp.Diff([]string{"gone", "a-kept", "a-gone", "a-nothing", "s-gone"}, names(m)); diff != "" || len(m.Unseen) > 0 || m.Doubt != "" || m.Checked != 7 {
 		t.Errorf("%s%+v", diff, m)
 	}
@@ -90,7 +90,7 @@ func TestAnAttachmentThatChangesWhileItIsReadIsNotLost(t *testing.T) {
 	kept := create("volume", map[string]any{"size": 1})
 	world := restored(kept, create("snapshot", map[string]any{"volume_id": kept}))
 	delete(world, attachmentsPath+"/a-kept") // the pod has ended
-	if m := missingIn(t, world, diagnosis.Sources{Cloud: c}); strings.Contains(fmt.Sprint(names(m)), "a-kept") {
+	if m := missingIn(t, world, diagnosis.Clients{Cloud: c}); strings.Contains(fmt.Sprint(names(m)), "a-kept") {
 		t.Errorf("got %+v", m)
 	}
 }
@@ -103,17 +103,17 @@ func TestNothingIsLostBecauseAListCouldNotBeRead(t *testing.T) {
 	for path, lost := range map[string][]string{contentsPath: {"gone", "a-kept", "a-gone", "a-nothing"}, attachmentsPath + "?limit=500": {"gone", "s-gone"}} {
 		before := world[path]
 		world[path] = denied
-		m := missingIn(t, world, diagnosis.Sources{Cloud: c})
+		m := missingIn(t, world, diagnosis.Clients{Cloud: c})
 		world[path] = before
 		if diff := cmp.Diff(lost, names(m)); diff != "" || len(m.Unseen) == 0 {
 			t.Errorf("%s: %s%+v", path, diff, m.Unseen)
 		}
 	}
-	if m := missingIn(t, world, diagnosis.Sources{NoCloud: diagnosis.Gap{What: "Cinder", Why: "no login"}}); len(m.Missing) > 0 || len(m.Unseen) == 0 {
+	if m := missingIn(t, world, diagnosis.Clients{NoCloud: diagnosis.Gap{What: "Cinder", Why: "no login"}}); len(m.Missing) > 0 || len(m.Unseen) == 0 {
 		t.Errorf("without a cloud: %+v", m)
 	}
 	world["GET /api/v1/persistentvolumes?limit=500"] = denied
-	from := diagnosis.Sources{Cloud: c, Cluster: cluster.New("test", &url.URL{Scheme: "https", Host: "cluster.example"}, &http.Client{Transport: world})}
+	from := diagnosis.Clients{Cloud: c, Cluster: cluster.New("test", &url.URL{Scheme: "https", Host: "cluster.example"}, &http.Client{Transport: world})}
 	if _, err := diagnosis.FindMissing(t.Context(), from); !errors.Is(err, cluster.ErrDenied) {
 		t.Errorf("want ErrDenied, got %v", err)
 	}
@@ -121,7 +121,7 @@ func TestNothingIsLostBecauseAListCouldNotBeRead(t *testing.T) {
 
 func TestCredentialsOfAnotherProjectAreADoubt(t *testing.T) {
 	c, _ := project(t)
-	if m := missingIn(t, restored(id(8), id(9)), diagnosis.Sources{Cloud: c}); !strings.Contains(m.Doubt, "another project") {
+	if m := missingIn(t, restored(id(8), id(9)), diagnosis.Clients{Cloud: c}); !strings.Contains(m.Doubt, "another project") {
 		t.Errorf("got %+v", m)
 	}
 }
@@ -158,8 +158,8 @@ func pages(asked *[]string, path, controller, node string) (of, ofNode func(cont
 	return page(controller), page(node)
 }
 
-func driverSources(asked *[]string, path, controller, node string) diagnosis.Sources {
-	from := diagnosis.Sources{
+func driverSources(asked *[]string, path, controller, node string) diagnosis.Clients {
+	from := diagnosis.Clients{
 		Cluster:   cluster.New("test", &url.URL{Scheme: "https", Host: "cluster.example"}, &http.Client{Transport: driverCluster()}),
 		Namespace: "cinder-csi", Now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/shell"
 )
 
-// nodeTrouble hangs the story if a node or its server keeps the driver from attaching or detaching.
-func (s *story) nodeTrouble(step, name string) bool {
+// nodeTrouble stops the walk if a node or its server keeps the driver from attaching or detaching.
+func (s *walk) nodeTrouble(step, name string) bool {
 	n := s.Nodes[name]
 	if s.blocked || n == nil {
 		return s.blocked
@@ -27,12 +27,12 @@ func (s *story) nodeTrouble(step, name string) bool {
 	case gone && !n.Ready && !n.Missing && !s.Cloud.Missing:
 		s.serverMissing(step, name, server)
 	case server != nil && server.Status == "ERROR":
-		s.hang(cause.ServerError, Step{
+		s.stop(cause.ServerError, Step{
 			Name: step, What: "server " + serverName(server) + " of node " + name + " is in status ERROR", Why: "Nova attaches and detaches nothing there",
 			Do: []string{"have the operator of the cloud repair or rebuild the server", run("openstack", "server", "show", serverWord(server.ID))},
 		})
 	case server != nil && server.Locked && !s.attachedAt(name):
-		s.hang(cause.ServerLocked, Step{
+		s.stop(cause.ServerLocked, Step{
 			Name: step, What: "server " + serverName(server) + " of node " + name + " is locked", Why: "Nova refuses to attach and detach volumes of a locked server",
 			Do: []string{"ask who locked it; then unlock it, and the driver succeeds by itself", run("openstack", "server", "unlock", serverWord(server.ID))},
 		})
@@ -45,12 +45,12 @@ func (s *story) nodeTrouble(step, name string) bool {
 }
 
 // attachedAt reports whether the volume is attached to a node and shall stay there: then the state of the lock does not matter.
-func (s *story) attachedAt(node string) bool {
+func (s *walk) attachedAt(node string) bool {
 	a := s.attachmentAt(node)
 	return a != nil && a.Status.Attached && a.DeletionTimestamp == nil
 }
 
-func (s *story) serverOf(n *Node) *CloudServer {
+func (s *walk) serverOf(n *Node) *CloudServer {
 	if s.Cloud == nil {
 		return nil
 	}
@@ -61,8 +61,8 @@ func serverName(server *CloudServer) string {
 	return strings.TrimSpace(server.Name + " " + server.ID)
 }
 
-func (s *story) serverMissing(step, name string, server *CloudServer) {
-	s.hang(cause.ServerMissing, Step{
+func (s *walk) serverMissing(step, name string, server *CloudServer) {
+	s.stop(cause.ServerMissing, Step{
 		Name: step, What: "server " + server.ID + " of node " + name + " is gone from Nova", Since: s.nodeSince(name),
 		Why: "a server that does not exist runs no pod, so its volumes are free",
 		Do: []string{
@@ -73,8 +73,8 @@ func (s *story) serverMissing(step, name string, server *CloudServer) {
 }
 
 // serverUnknown is a server that Nova does not have, though its node answers and Cinder shows the volume of the same project.
-func (s *story) serverUnknown(step, name string, server *CloudServer) {
-	s.hang(cause.ServerUnknown, Step{
+func (s *walk) serverUnknown(step, name string, server *CloudServer) {
+	s.stop(cause.ServerUnknown, Step{
 		Name: step, What: "Nova has no server " + server.ID + ", and its node " + name + " is ready; " + s.volumeText(),
 		Why: "the machine runs, so it is not gone. Nova attaches and detaches nothing at a server that it does not have",
 		Do: []string{
@@ -86,7 +86,7 @@ func (s *story) serverUnknown(step, name string, server *CloudServer) {
 }
 
 // hiddenServer notes a server that Nova does not show, and that may well exist: its node answers, or the volume is hidden too.
-func (s *story) hiddenServer(name string, server *CloudServer) {
+func (s *walk) hiddenServer(name string, server *CloudServer) {
 	what := "server " + server.ID + " of node " + name
 	if !s.gapAbout(what) {
 		g := Gap{What: what, Why: "Nova has no such server, but other facts contradict that it is gone: the credentials (cloud " + s.Cloud.Name + ") may be for another project", Do: "use credentials for the project of the driver"}
@@ -94,7 +94,7 @@ func (s *story) hiddenServer(name string, server *CloudServer) {
 	}
 }
 
-func (s *story) nodeSince(name string) *time.Time {
+func (s *walk) nodeSince(name string) *time.Time {
 	if n := s.Nodes[name]; n != nil && !n.Ready {
 		return since(n.Since)
 	}
@@ -102,15 +102,15 @@ func (s *story) nodeSince(name string) *time.Time {
 }
 
 // notReady is a node that does not answer. Kubernetes does not detach its volumes: the node may still write to them.
-func (s *story) notReady(step, name string, n *Node) {
+func (s *walk) notReady(step, name string, n *Node) {
 	if n.Missing {
-		s.hang(cause.NodeNotReady, Step{
+		s.stop(cause.NodeNotReady, Step{
 			Name: step, What: "node " + name + " does not exist in Kubernetes", Why: "the volume has a VolumeAttachment or a pod there",
 			Do: []string{"Kubernetes deletes both after a few minutes; if they stay, read the log of kube-controller-manager"},
 		})
 		return
 	}
-	s.hang(cause.NodeNotReady, Step{
+	s.stop(cause.NodeNotReady, Step{
 		Name: step, State: Waiting, What: "node " + name + " is not ready, and the volume is attached or wanted there", Since: since(n.Since),
 		Why: "Kubernetes does not detach a volume from a node that does not answer, because the node may still write to it",
 		Do: []string{
@@ -123,7 +123,7 @@ func (s *story) notReady(step, name string, n *Node) {
 	})
 }
 
-func (s *story) serverID(n *Node) string { return serverWord(n.server()) }
+func (s *walk) serverID(n *Node) string { return serverWord(n.server()) }
 
 // serverWord is the ID of a server for a command. A node writes its CSINode itself, so that what stands there may be no ID.
 func serverWord(id string) string { return shell.ID(id, "SERVER") }
@@ -131,8 +131,8 @@ func serverWord(id string) string { return shell.ID(id, "SERVER") }
 // outOfService is the taint by which Kubernetes detaches the volumes of a node that is shut down.
 const outOfService = "node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"
 
-func (s *story) unregistered(name string) {
-	s.hang(cause.NodeUnregistered, Step{
+func (s *walk) unregistered(name string) {
+	s.stop(cause.NodeUnregistered, Step{
 		Name: stepAttach, What: "driver " + s.Driver + " is not registered on node " + name, Why: "CSINode " + name + " does not list it: its node plugin does not run there, or has just started",
 		Do: append([]string{
 			"start the node plugin on that node; look at its tolerations, its image and its log",
@@ -141,20 +141,20 @@ func (s *story) unregistered(name string) {
 	})
 }
 
-// volumeTrouble hangs the story if Cinder shows the volume as gone or in an error status.
-func (s *story) volumeTrouble() bool {
+// volumeTrouble stops the walk if Cinder shows the volume as gone or in an error status.
+func (s *walk) volumeTrouble() bool {
 	if s.blocked || s.Cloud == nil {
 		return s.blocked
 	}
 	if s.Cloud.Missing {
-		s.hang(cause.VolumeMissing, Step{
+		s.stop(cause.VolumeMissing, Step{
 			Name: stepAttach, What: "Cinder has no volume " + s.volumeID(), Why: "somebody deleted it, or the credentials are for another project (cloud " + s.Cloud.Name + ")",
 			Do: []string{"check the project of the credentials; if the volume is gone, restore its data from a backup into a new claim", run("openstack", "volume", "show", s.volumeWord())},
 		})
 		return true
 	}
 	if v := s.Cloud.Volume; v != nil && strings.HasPrefix(v.Status, "error") && v.Status != "error_extending" {
-		s.hang(cause.VolumeError, Step{Name: stepAttach, What: s.volumeText(), Since: since(v.Updated.Time), Why: s.Cloud.Message, Do: append([]string{
+		s.stop(cause.VolumeError, Step{Name: stepAttach, What: s.volumeText(), Since: since(v.Updated.Time), Why: s.Cloud.Message, Do: append([]string{
 			"Nova attaches no volume in this status; have the operator of the cloud find the cause and reset the status: " + pages.FreeAStuckVolume.String(),
 		}, s.showVolume()...)})
 		return true

@@ -27,8 +27,8 @@ type NodeReport struct {
 	// Others are volumes in Cinder that are attached to the server, and that no PersistentVolume names. They take places of the limit too.
 	Others   []string `json:"others"`
 	Findings []string `json:"findings"`
-	Waiting  []Report `json:"waiting"` // the story of each volume that waits on the node
-	// NotDiagnosed are the PersistentVolumes that wait too, and whose story was not read.
+	Waiting  []Report `json:"waiting"` // the report of each volume that waits on the node
+	// NotDiagnosed are the PersistentVolumes that wait too, and whose objects were not read.
 	NotDiagnosed []string `json:"notDiagnosed"`
 	Unseen       []Gap    `json:"unseen"`
 	CinderRead   bool     `json:"cinderRead"` // whether the volumes were compared with Cinder
@@ -67,8 +67,8 @@ type VolumeOnNode struct {
 	Mounted bool   `json:"mounted"` // kubelet says that it may be in use
 }
 
-// OnNode judges the facts about one node. It is a pure function.
-func OnNode(f NodeFacts) NodeReport {
+// OnNode judges the readings about one node. It is a pure function.
+func OnNode(f NodeReadings) NodeReport {
 	r := NodeReport{
 		Node: f.Name, Time: f.Now, State: f.state(), Taints: []string{}, Drivers: []DriverOnNode{}, Volumes: []VolumeOnNode{}, Others: []string{}, Findings: []string{},
 		Waiting: f.Waiting, NotDiagnosed: f.NotDiagnosed, Unseen: f.Gaps, CinderRead: f.CinderRead,
@@ -82,7 +82,7 @@ func OnNode(f NodeFacts) NodeReport {
 	if r.NotDiagnosed == nil {
 		r.NotDiagnosed = []string{}
 	}
-	j := &nodeJudge{NodeFacts: f, report: &r}
+	j := &nodeJudge{NodeReadings: f, report: &r}
 	j.node()
 	for _, name := range f.Drivers {
 		j.driver(name)
@@ -93,7 +93,7 @@ func OnNode(f NodeFacts) NodeReport {
 
 // nodeJudge is one run of OnNode.
 type nodeJudge struct {
-	NodeFacts
+	NodeReadings
 	report *NodeReport
 }
 
@@ -101,7 +101,7 @@ func (j *nodeJudge) find(format string, args ...any) {
 	j.report.Findings = append(j.report.Findings, fmt.Sprintf(format, args...))
 }
 
-func (f NodeFacts) state() string {
+func (f NodeReadings) state() string {
 	switch {
 	case f.NoNode:
 		return "missing"
@@ -114,7 +114,7 @@ func (f NodeFacts) state() string {
 }
 
 // notReadySince is when the node was ready last; nil if it is ready.
-func (f NodeFacts) notReadySince() *time.Time {
+func (f NodeReadings) notReadySince() *time.Time {
 	for _, c := range f.Node.Status.Conditions {
 		if c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue {
 			at := c.LastTransitionTime.UTC()
@@ -265,7 +265,7 @@ func (j *nodeJudge) volumes() {
 		servers[d.Server] = d.Server != ""
 	}
 	known := map[string]bool{}
-	for _, row := range List(j.ListFacts).Volumes {
+	for _, row := range List(j.ListReadings).Volumes {
 		known[strings.ToLower(row.ID)] = true
 		v := j.volumeNamed(row.Volume)
 		one := VolumeOnNode{Row: row, State: j.attachment(row.Volume), Mounted: j.inUse(driverOfVolume(v), row.ID)}
@@ -296,7 +296,7 @@ func (j *nodeJudge) volumes() {
 }
 
 // attachment is what Kubernetes says about a volume at the node.
-func (f NodeFacts) attachment(volume string) string {
+func (f NodeReadings) attachment(volume string) string {
 	i := slices.IndexFunc(f.Attachments, func(a storagev1.VolumeAttachment) bool {
 		name := a.Spec.Source.PersistentVolumeName
 		return a.Spec.NodeName == f.Name && name != nil && *name == volume

@@ -64,8 +64,8 @@ func nodeWorld() diagnosistest.Replay {
 	return world
 }
 
-// factsOfNode reads node n1. Cinder's list is given: the cloud itself is not asked.
-func factsOfNode(t *testing.T, world diagnosistest.Replay) diagnosis.NodeFacts {
+// readingsOfNode reads node n1. Cinder's list is given: the cloud itself is not asked.
+func readingsOfNode(t *testing.T, world diagnosistest.Replay) diagnosis.NodeReadings {
 	t.Helper()
 	f, err := diagnosis.ReadNode(t.Context(), nodeSources(world), "n1")
 	if err != nil {
@@ -84,12 +84,12 @@ func factsOfNode(t *testing.T, world diagnosistest.Replay) diagnosis.NodeFacts {
 	return f
 }
 
-func nodeSources(world diagnosistest.Replay) diagnosis.Sources {
-	return diagnosis.Sources{Cluster: cluster.New("test", &url.URL{Scheme: "https", Host: "cluster.example"}, &http.Client{Transport: world}), Now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), NoCloud: diagnosis.Gap{What: "Cinder", Why: "not asked"}}
+func nodeSources(world diagnosistest.Replay) diagnosis.Clients {
+	return diagnosis.Clients{Cluster: cluster.New("test", &url.URL{Scheme: "https", Host: "cluster.example"}, &http.Client{Transport: world}), Now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), NoCloud: diagnosis.Gap{What: "Cinder", Why: "not asked"}}
 }
 
 func TestANodeHasItsLimitItsVolumesAndWhatWaitsThere(t *testing.T) {
-	f := factsOfNode(t, nodeWorld())
+	f := readingsOfNode(t, nodeWorld())
 	r := diagnosis.OnNode(f)
 	if len(r.Drivers) != 1 || !r.Drivers[0].Registered || *r.Drivers[0].Limit != 2 || r.Drivers[0].Attached != 2 || len(r.Drivers[0].Pods) != 1 || r.Drivers[0].Pods[0].Restarts != 2 {
 		t.Errorf("got drivers %+v", r.Drivers)
@@ -118,7 +118,7 @@ func TestANodeAsksForTheCSIDriverOfEachDriverThatItRegistered(t *testing.T) {
 	} {
 		world := nodeWorld()
 		world[labelled], world[byName] = ok(`{"items": []}`), c.answer
-		if f := factsOfNode(t, world); len(f.Undeclared) != c.want {
+		if f := readingsOfNode(t, world); len(f.Undeclared) != c.want {
 			t.Errorf("%s: want %d, got %q", name, c.want, f.Undeclared)
 		}
 	}
@@ -126,53 +126,53 @@ func TestANodeAsksForTheCSIDriverOfEachDriverThatItRegistered(t *testing.T) {
 
 func TestANodeNamesWhatIsWrongWithIt(t *testing.T) {
 	old := metav1.NewTime(time.Date(2026, 1, 2, 2, 4, 5, 0, time.UTC))
-	condition := func(f *diagnosis.NodeFacts, status corev1.ConditionStatus) {
+	condition := func(f *diagnosis.NodeReadings, status corev1.ConditionStatus) {
 		f.Node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status, LastTransitionTime: old}}
 	}
-	server := func(s diagnosis.CloudServer) func(*diagnosis.NodeFacts) {
+	server := func(s diagnosis.CloudServer) func(*diagnosis.NodeReadings) {
 		s.ID = id(90)
-		return func(f *diagnosis.NodeFacts) { f.CloudServers[s.ID] = &s }
+		return func(f *diagnosis.NodeReadings) { f.CloudServers[s.ID] = &s }
 	}
 	for _, test := range []struct {
 		name, want string // empty: no finding
-		change     func(*diagnosis.NodeFacts)
+		change     func(*diagnosis.NodeReadings)
 	}{
-		{"as it should be", "", func(*diagnosis.NodeFacts) {}},
+		{"as it should be", "", func(*diagnosis.NodeReadings) {}},
 		{"a server that runs", "", server(diagnosis.CloudServer{Status: "ACTIVE"})},
-		{"not ready", "the node has not been ready for 1h0m", func(f *diagnosis.NodeFacts) { condition(f, corev1.ConditionUnknown) }},
-		{"gone", "node n1 does not exist in Kubernetes", func(f *diagnosis.NodeFacts) { f.Node, f.NoNode = nil, true }},
-		{"full", "no room for one more volume: 1 are attached, and the limit is 1", func(f *diagnosis.NodeFacts) {
+		{"not ready", "the node has not been ready for 1h0m", func(f *diagnosis.NodeReadings) { condition(f, corev1.ConditionUnknown) }},
+		{"gone", "node n1 does not exist in Kubernetes", func(f *diagnosis.NodeReadings) { f.Node, f.NoNode = nil, true }},
+		{"full", "no room for one more volume: 1 are attached, and the limit is 1", func(f *diagnosis.NodeReadings) {
 			*f.CSINode.Spec.Drivers[0].Allocatable.Count = 1
 		}},
-		{"not registered", "is not registered: CSINode n1 does not list it", func(f *diagnosis.NodeFacts) { f.CSINode.Spec.Drivers = nil }},
-		{"a CSIDriver of another name", "there is prod-cinder.csi.openstack.org: a namePrefix or nameSuffix above the bundle", func(f *diagnosis.NodeFacts) {
+		{"not registered", "is not registered: CSINode n1 does not list it", func(f *diagnosis.NodeReadings) { f.CSINode.Spec.Drivers = nil }},
+		{"a CSIDriver of another name", "there is prod-cinder.csi.openstack.org: a namePrefix or nameSuffix above the bundle", func(f *diagnosis.NodeReadings) {
 			f.Undeclared, f.Declared = []string{upstreamDriver}, []string{"prod-" + upstreamDriver}
 		}},
-		{"no CSINode", "is not registered", func(f *diagnosis.NodeFacts) { f.CSINode, f.NoCSINode = nil, true }},
-		{"CSINode unread", "", func(f *diagnosis.NodeFacts) { f.CSINode = nil }},
-		{"no pod of the driver", "no pod of driver cinder.csi.openstack.org runs on the node", func(f *diagnosis.NodeFacts) { f.Plugins = nil }},
-		{"pods unread", "", func(f *diagnosis.NodeFacts) {
+		{"no CSINode", "is not registered", func(f *diagnosis.NodeReadings) { f.CSINode, f.NoCSINode = nil, true }},
+		{"CSINode unread", "", func(f *diagnosis.NodeReadings) { f.CSINode = nil }},
+		{"no pod of the driver", "no pod of driver cinder.csi.openstack.org runs on the node", func(f *diagnosis.NodeReadings) { f.Plugins = nil }},
+		{"pods unread", "", func(f *diagnosis.NodeReadings) {
 			f.Plugins, f.Gaps = nil, []diagnosis.Gap{{What: "the pods of the driver on node n1"}}
 		}},
-		{"pod not ready", "pod cinder-csi-node/node-x of the driver is not ready; container driver: CrashLoopBackOff", func(f *diagnosis.NodeFacts) {
+		{"pod not ready", "pod cinder-csi-node/node-x of the driver is not ready; container driver: CrashLoopBackOff", func(f *diagnosis.NodeReadings) {
 			f.Plugins[0].Status.Conditions = nil
 			f.Plugins[0].Status.ContainerStatuses[0].State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}
 		}},
-		{"start-up taint", "start-up taint cinder.csi.openstack.org/agent-not-ready keeps pods off the node, for 1h0m now", func(f *diagnosis.NodeFacts) {
+		{"start-up taint", "start-up taint cinder.csi.openstack.org/agent-not-ready keeps pods off the node, for 1h0m now", func(f *diagnosis.NodeReadings) {
 			f.Node.Spec.Taints = []corev1.Taint{{Key: "cinder.csi.openstack.org/agent-not-ready", Effect: corev1.TaintEffectNoSchedule, TimeAdded: &old}}
 		}},
-		{"another taint", "", func(f *diagnosis.NodeFacts) {
+		{"another taint", "", func(f *diagnosis.NodeReadings) {
 			f.Node.Spec.Taints = []corev1.Taint{{Key: "x", Effect: corev1.TaintEffectNoSchedule}}
 		}},
 		{"no server", "Nova has no server", server(diagnosis.CloudServer{Missing: true})},
 		{"locked", "is locked", server(diagnosis.CloudServer{Status: "ACTIVE", Locked: true})},
 		{"stopped", "is in status SHUTOFF", server(diagnosis.CloudServer{Status: "SHUTOFF"})},
-		{"read-only", "the driver of the node found: FileSystemReadOnly", func(f *diagnosis.NodeFacts) { f.Unhealthy[id(1)] = "FileSystemReadOnly" }},
-		{"mounted without an attachment", "kubelet still uses it here", func(f *diagnosis.NodeFacts) { f.Attachments = nil }},
-		{"gone from Cinder", "not in this project", func(f *diagnosis.NodeFacts) { delete(f.Cinder, id(1)) }},
+		{"read-only", "the driver of the node found: FileSystemReadOnly", func(f *diagnosis.NodeReadings) { f.Unhealthy[id(1)] = "FileSystemReadOnly" }},
+		{"mounted without an attachment", "kubelet still uses it here", func(f *diagnosis.NodeReadings) { f.Attachments = nil }},
+		{"gone from Cinder", "not in this project", func(f *diagnosis.NodeReadings) { delete(f.Cinder, id(1)) }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			f := factsOfNode(t, nodeWorld())
+			f := readingsOfNode(t, nodeWorld())
 			f.Attachments = slices.DeleteFunc(f.Attachments, func(a storagev1.VolumeAttachment) bool { return a.Name == "va-stuck" })
 			f.Volumes = slices.DeleteFunc(f.Volumes, func(v corev1.PersistentVolume) bool { return v.Name == "pv-far" })
 			delete(f.Cinder, id(3))
@@ -186,7 +186,7 @@ func TestANodeNamesWhatIsWrongWithIt(t *testing.T) {
 }
 
 func TestAVolumeOfAnotherNodeIsNotShownAndOneOfNoPersistentVolumeIs(t *testing.T) {
-	f := factsOfNode(t, nodeWorld())
+	f := readingsOfNode(t, nodeWorld())
 	boot := f.Cinder[id(1)]
 	boot.ID = id(4)
 	f.Cinder[id(4)] = boot
@@ -250,7 +250,7 @@ func TestAVolumeThatCannotBeReadDoesNotHideTheNode(t *testing.T) {
 			}
 			gaps := 0
 			for _, g := range f.Gaps {
-				if g.What == "the story of PersistentVolume pv-stuck" {
+				if g.What == "the diagnosis of PersistentVolume pv-stuck" {
 					gaps++
 				}
 			}
@@ -279,7 +279,7 @@ func TestPodsOfADeniedClusterAreNotMissing(t *testing.T) {
 			world := nodeWorld()
 			world["GET /api/v1/pods?"+plugins] = diagnosistest.Answer{Status: http.StatusForbidden}
 			world["GET /api/v1/namespaces/cinder-csi-node/pods?"+plugins] = test.byDefault
-			f := factsOfNode(t, world)
+			f := readingsOfNode(t, world)
 			gaps := 0
 			for _, g := range f.Gaps {
 				if g.What == "the pods of the driver on node n1" {

@@ -67,8 +67,8 @@ const young = 15 * time.Minute
 // FindOrphans compares the objects of Cinder that have the mark of a cluster with those that Kubernetes names. An empty ID is that of the driver
 // in the cluster. What Kubernetes names must be read completely, so each list of it that fails is an error. Errors: ErrClusterID, ErrHosted,
 // ErrUnseen.
-func FindOrphans(ctx context.Context, from Sources, clusterID string) (Orphans, error) {
-	r := &reader{Sources: from, facts: &Facts{Now: from.Now}}
+func FindOrphans(ctx context.Context, from Clients, clusterID string) (Orphans, error) {
+	r := &reader{Clients: from, readings: &Readings{Now: from.Now}}
 	if clusterID == "" {
 		var err error
 		if clusterID, err = r.ownID(ctx); err != nil {
@@ -83,7 +83,7 @@ func FindOrphans(ctx context.Context, from Sources, clusterID string) (Orphans, 
 	for _, list := range []struct{ kind, resource, microversion string }{{"volume", "volumes", ""}, {"snapshot", "snapshots", ""}, {"backup", "backups", "3.43"}} {
 		all, err := cinderList(ctx, r, list.resource, list.microversion, func(m marked) string { return m.ID })
 		if err != nil {
-			r.facts.Gaps = append(r.facts.Gaps, Gap{What: "the " + list.resource + " in Cinder", Why: cloud.Clean(err.Error())})
+			r.readings.Gaps = append(r.readings.Gaps, Gap{What: "the " + list.resource + " in Cinder", Why: cloud.Clean(err.Error())})
 			continue
 		}
 		for _, m := range all {
@@ -92,7 +92,7 @@ func FindOrphans(ctx context.Context, from Sources, clusterID string) (Orphans, 
 			}
 		}
 	}
-	if o.Unseen = r.facts.Gaps; o.Unseen == nil {
+	if o.Unseen = r.readings.Gaps; o.Unseen == nil {
 		o.Unseen = []Gap{}
 	}
 	return o, nil
@@ -104,7 +104,7 @@ func (r *reader) ownID(ctx context.Context) (string, error) {
 	r.readControllers(ctx)
 	d := r.driverIDs(ctx)
 	var why []string
-	for _, g := range r.facts.Gaps {
+	for _, g := range r.readings.Gaps {
 		why = append(why, sentence(g.What+": "+g.Why, g.Do))
 	}
 	switch {

@@ -82,7 +82,7 @@ func TestOrphansAreWhatHasTheMarkAndNoName(t *testing.T) {
 	volume("green")
 	create("volume", map[string]any{"size": 1})
 	snapshot := create("snapshot", map[string]any{"volume_id": kept, "metadata": map[string]string{"cinder.csi.openstack.org/cluster": "blue"}})
-	from := diagnosis.Sources{Cluster: kubernetes(kept), Cloud: c, Namespace: "cinder-csi", Now: time.Now().Add(time.Hour)}
+	from := diagnosis.Clients{Cluster: kubernetes(kept), Cloud: c, Namespace: "cinder-csi", Now: time.Now().Add(time.Hour)}
 	for _, id := range []string{"", "blue"} {
 		o, err := diagnosis.FindOrphans(t.Context(), from, id)
 		if err != nil || o.ClusterID != "blue" || len(o.Orphans) != 2 || o.Orphans[0].ID != orphan || o.Orphans[1].ID != snapshot {
@@ -118,7 +118,7 @@ func TestWhatKubernetesNamesIsReadCompletelyOrThereAreNoOrphans(t *testing.T) {
 			"GET /apis/snapshot.storage.k8s.io/v1/volumesnapshotcontents?limit=500": {Status: http.StatusForbidden, Body: []byte(`{}`)},
 		},
 	} {
-		from := diagnosis.Sources{Cluster: cluster.New("test", base, &http.Client{Transport: world}), Cloud: c, Now: time.Now()}
+		from := diagnosis.Clients{Cluster: cluster.New("test", base, &http.Client{Transport: world}), Cloud: c, Now: time.Now()}
 		if _, err := diagnosis.FindOrphans(t.Context(), from, "blue"); !errors.Is(err, cluster.ErrDenied) {
 			t.Errorf("want ErrDenied, got %v", err)
 		}
@@ -169,14 +169,14 @@ func TestTheIDOfAControllerOfAnotherClusterFindsNoOrphans(t *testing.T) {
 		{"settings of one denied", list(controllerPod("c-0", "settings", ""), controllerPod("c-1", "other", "")), blue, "", diagnosis.ErrUnseen, "the cluster ID of the driver"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			from := diagnosis.Sources{Cluster: controllers(test.pods, test.settings, test.other), Cloud: c, Namespace: "cinder-csi", Now: time.Now()}
+			from := diagnosis.Clients{Cluster: controllers(test.pods, test.settings, test.other), Cloud: c, Namespace: "cinder-csi", Now: time.Now()}
 			o, err := diagnosis.FindOrphans(t.Context(), from, "")
 			if !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.says) || len(o.Orphans) > 0 {
 				t.Errorf("want %v with %q, got %v, %+v", test.want, test.says, err, o.Orphans)
 			}
 		})
 	}
-	guest := diagnosis.Sources{Cluster: kubernetes(kept), Controller: controllers(list(controllerPod("c-0", "settings", "")), hosted, ""), Cloud: c, Namespace: "cinder-csi", Now: time.Now()}
+	guest := diagnosis.Clients{Cluster: kubernetes(kept), Controller: controllers(list(controllerPod("c-0", "settings", "")), hosted, ""), Cloud: c, Namespace: "cinder-csi", Now: time.Now()}
 	if o, err := diagnosis.FindOrphans(t.Context(), guest, ""); err != nil || o.ClusterID != "blue" || len(o.Orphans) > 0 {
 		t.Errorf("want the ID of the other cluster and no orphan, got %+v, %v", o, err)
 	}

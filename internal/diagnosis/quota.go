@@ -9,7 +9,7 @@ import (
 func (q Quota) full(need int) bool { return q.Limit >= 0 && q.InUse+q.Reserved+need > q.Limit }
 
 // fullQuotas names the quotas that have no room for the volume of the claim. Quotas of a volume type have the type in their name.
-func (s *story) fullQuotas() string {
+func (s *walk) fullQuotas() string {
 	if s.Cloud == nil {
 		return ""
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/pages"
 )
 
-// Sources are where the facts come from.
-type Sources struct {
+// Clients are where the readings come from.
+type Clients struct {
 	Cluster *cluster.Cluster
 	// Cloud is nil if there is no login; NoCloud says why.
 	Cloud   *cloud.Cloud
@@ -35,51 +35,51 @@ type Sources struct {
 
 // reader is one run of Read.
 type reader struct {
-	Sources
-	facts *Facts
+	Clients
+	readings *Readings
 }
 
-// ReadTarget is Read for a claim or a PersistentVolume.
-func ReadTarget(ctx context.Context, from Sources, t Target) (Facts, error) {
+// ReadSubject is Read for a claim or a PersistentVolume.
+func ReadSubject(ctx context.Context, from Clients, t Subject) (Readings, error) {
 	if t.Kind != Volume {
 		return Read(ctx, from, t.Namespace, t.Name)
 	}
 	var v corev1.PersistentVolume
 	if err := from.Cluster.Get(ctx, t.path(), &v); err != nil {
-		return Facts{}, err
+		return Readings{}, err
 	}
-	facts := Facts{Volume: &v}
+	readings := Readings{Volume: &v}
 	if ref := v.Spec.ClaimRef; ref != nil {
-		facts.Namespace, facts.Name = ref.Namespace, ref.Name
+		readings.Namespace, readings.Name = ref.Namespace, ref.Name
 	}
-	return read(ctx, from, facts)
+	return read(ctx, from, readings)
 }
 
-// Read collects the facts about a claim. The only error is that of a cluster that does not answer: whatever else cannot be read becomes a
+// Read collects the readings about a claim. The only error is that of a cluster that does not answer: whatever else cannot be read becomes a
 // gap.
-func Read(ctx context.Context, from Sources, namespace, name string) (Facts, error) {
-	return read(ctx, from, Facts{Namespace: namespace, Name: name})
+func Read(ctx context.Context, from Clients, namespace, name string) (Readings, error) {
+	return read(ctx, from, Readings{Namespace: namespace, Name: name})
 }
 
-// read completes the facts. A PersistentVolume among them is the one that somebody asked for.
-func read(ctx context.Context, from Sources, facts Facts) (Facts, error) {
-	facts.Now, facts.Nodes, facts.ControllerNamed = from.Now, map[string]*Node{}, from.Namespace != ""
-	r := &reader{Sources: from, facts: &facts}
-	asked := facts.Volume
-	if facts.Name != "" {
+// read completes the readings. A PersistentVolume among them is the one that somebody asked for.
+func read(ctx context.Context, from Clients, readings Readings) (Readings, error) {
+	readings.Now, readings.Nodes, readings.ControllerNamed = from.Now, map[string]*Node{}, from.Namespace != ""
+	r := &reader{Clients: from, readings: &readings}
+	asked := readings.Volume
+	if readings.Name != "" {
 		if err := r.readClaim(ctx); err != nil {
-			return Facts{}, err
+			return Readings{}, err
 		}
 	}
 	if asked == nil {
 		r.readVolume(ctx)
-	} else if c, ref := facts.Claim, asked.Spec.ClaimRef; c != nil && (c.Spec.VolumeName != "" && c.Spec.VolumeName != asked.Name || ref.UID != "" && ref.UID != c.UID) {
-		facts.Claim = nil // the claim of this name is another one, made later
+	} else if c, ref := readings.Claim, asked.Spec.ClaimRef; c != nil && (c.Spec.VolumeName != "" && c.Spec.VolumeName != asked.Name || ref.UID != "" && ref.UID != c.UID) {
+		readings.Claim = nil // the claim of this name is another one, made later
 	}
 	r.readClass(ctx)
-	r.facts.Driver = r.driverName()
+	r.readings.Driver = r.driverName()
 	r.readSource(ctx)
-	if facts.Claim != nil || asked == nil {
+	if readings.Claim != nil || asked == nil {
 		r.readPods(ctx)
 	}
 	r.readEvents(ctx)
@@ -90,31 +90,31 @@ func read(ctx context.Context, from Sources, facts Facts) (Facts, error) {
 	r.readCloud(ctx)
 	r.readMovedAgain(ctx)
 	r.readClusterID(ctx)
-	return *r.facts, nil
+	return *r.readings, nil
 }
 
 // readMovedAgain reads where the volume is a second time if Kubernetes and the cloud contradict each other, and something has changed in
 // Kubernetes since. The cloud is read some seconds after Kubernetes, and a pod that ended between the two is no contradiction.
 func (r *reader) readMovedAgain(ctx context.Context) {
-	if !(&story{Facts: *r.facts, report: &Report{}}).contradicted() {
+	if !(&walk{Readings: *r.readings, report: &Report{}}).contradicted() {
 		return
 	}
-	before := r.facts.Attachments
-	r.facts.Attachments = nil
+	before := r.readings.Attachments
+	r.readings.Attachments = nil
 	r.readAttachments(ctx)
-	if slices.EqualFunc(before, r.facts.Attachments, func(a, b storagev1.VolumeAttachment) bool {
+	if slices.EqualFunc(before, r.readings.Attachments, func(a, b storagev1.VolumeAttachment) bool {
 		return a.Name == b.Name && a.Status.Attached == b.Status.Attached && (a.DeletionTimestamp == nil) == (b.DeletionTimestamp == nil)
 	}) {
 		return
 	}
-	if r.facts.Claim != nil {
-		r.facts.Pods = nil
+	if r.readings.Claim != nil {
+		r.readings.Pods = nil
 		r.readPods(ctx)
 	}
 	r.readNodes(ctx)
 	r.readCloud(ctx)
 	seen := map[Gap]bool{}
-	r.facts.Gaps = slices.DeleteFunc(r.facts.Gaps, func(g Gap) bool {
+	r.readings.Gaps = slices.DeleteFunc(r.readings.Gaps, func(g Gap) bool {
 		twice := seen[g]
 		seen[g] = true
 		return twice
@@ -144,7 +144,7 @@ func (r *reader) gap(what string, err error) {
 	if errors.Is(err, cluster.ErrDenied) {
 		do = "use a kubeconfig with the right to read it: " + pages.RightsToDiagnose.String()
 	}
-	r.facts.Gaps = append(r.facts.Gaps, Gap{What: what, Why: err.Error(), Do: do})
+	r.readings.Gaps = append(r.readings.Gaps, Gap{What: what, Why: err.Error(), Do: do})
 }
 
 func selected[T any](ctx context.Context, r *reader, what, path string, s cluster.Selector) []T {
@@ -165,10 +165,10 @@ func namespaced(namespace, resource, name string) string {
 
 func (r *reader) readClaim(ctx context.Context) error {
 	var claim corev1.PersistentVolumeClaim
-	err := r.Cluster.Get(ctx, namespaced(r.facts.Namespace, "persistentvolumeclaims", r.facts.Name), &claim)
+	err := r.Cluster.Get(ctx, namespaced(r.readings.Namespace, "persistentvolumeclaims", r.readings.Name), &claim)
 	switch {
 	case err == nil:
-		r.facts.Claim = &claim
+		r.readings.Claim = &claim
 	case errors.Is(err, cluster.ErrUnreachable):
 		return err
 	case !errors.Is(err, cluster.ErrNotFound):
@@ -179,20 +179,20 @@ func (r *reader) readClaim(ctx context.Context) error {
 
 // readVolume finds the PersistentVolume of the claim. Without a claim it is the newest that belonged to a claim of this name.
 func (r *reader) readVolume(ctx context.Context) {
-	if r.facts.Claim != nil {
+	if r.readings.Claim != nil {
 		var v corev1.PersistentVolume
-		if name := r.facts.Claim.Spec.VolumeName; name != "" && r.get(ctx, "the PersistentVolume", "/api/v1/persistentvolumes/"+url.PathEscape(name), &v) {
-			r.facts.Volume = &v
+		if name := r.readings.Claim.Spec.VolumeName; name != "" && r.get(ctx, "the PersistentVolume", "/api/v1/persistentvolumes/"+url.PathEscape(name), &v) {
+			r.readings.Volume = &v
 		}
 		return
 	}
 	for _, v := range selected[corev1.PersistentVolume](ctx, r, "the PersistentVolumes", "/api/v1/persistentvolumes", cluster.Selector{}) {
 		ref := v.Spec.ClaimRef
-		if ref == nil || ref.Namespace != r.facts.Namespace || ref.Name != r.facts.Name {
+		if ref == nil || ref.Namespace != r.readings.Namespace || ref.Name != r.readings.Name {
 			continue
 		}
-		if r.facts.Volume == nil || r.facts.Volume.CreationTimestamp.Before(&v.CreationTimestamp) {
-			r.facts.Volume = &v
+		if r.readings.Volume == nil || r.readings.Volume.CreationTimestamp.Before(&v.CreationTimestamp) {
+			r.readings.Volume = &v
 		}
 	}
 }
@@ -202,10 +202,10 @@ const theAttachments = "the VolumeAttachments"
 
 func (r *reader) className() string {
 	switch {
-	case r.facts.Claim != nil && r.facts.Claim.Spec.StorageClassName != nil:
-		return *r.facts.Claim.Spec.StorageClassName
-	case r.facts.Volume != nil:
-		return r.facts.Volume.Spec.StorageClassName
+	case r.readings.Claim != nil && r.readings.Claim.Spec.StorageClassName != nil:
+		return *r.readings.Claim.Spec.StorageClassName
+	case r.readings.Volume != nil:
+		return r.readings.Volume.Spec.StorageClassName
 	}
 	return ""
 }
@@ -213,7 +213,7 @@ func (r *reader) className() string {
 func (r *reader) readClass(ctx context.Context) {
 	var class storagev1.StorageClass
 	if name := r.className(); name != "" && r.get(ctx, "the StorageClass", "/apis/storage.k8s.io/v1/storageclasses/"+url.PathEscape(name), &class) {
-		r.facts.Class = &class
+		r.readings.Class = &class
 	}
 }
 
@@ -222,15 +222,15 @@ const provisionedBy = "volume.kubernetes.io/storage-provisioner"
 
 func (r *reader) driverName() string {
 	name := ""
-	switch v := r.facts.Volume; {
+	switch v := r.readings.Volume; {
 	case v != nil && v.Spec.CSI != nil:
 		return v.Spec.CSI.Driver
 	case v != nil && v.Spec.Cinder != nil:
 		name = inTree
-	case r.facts.Class != nil:
-		name = r.facts.Class.Provisioner
-	case r.facts.Claim != nil:
-		name = r.facts.Claim.Annotations[provisionedBy]
+	case r.readings.Class != nil:
+		name = r.readings.Class.Provisioner
+	case r.readings.Claim != nil:
+		name = r.readings.Claim.Annotations[provisionedBy]
 	}
 	if name == inTree {
 		return cluster.UpstreamName
@@ -255,7 +255,7 @@ func handleOf(v *corev1.PersistentVolume) string {
 }
 
 func (r *reader) readSource(ctx context.Context) {
-	if r.facts.Claim == nil || r.facts.Claim.Spec.DataSource == nil || r.facts.Claim.Spec.DataSource.Kind != "VolumeSnapshot" {
+	if r.readings.Claim == nil || r.readings.Claim.Spec.DataSource == nil || r.readings.Claim.Spec.DataSource.Kind != "VolumeSnapshot" {
 		return
 	}
 	var snapshot struct {
@@ -269,8 +269,8 @@ func (r *reader) readSource(ctx context.Context) {
 			} `json:"error"`
 		} `json:"status"`
 	}
-	name := r.facts.Claim.Spec.DataSource.Name
-	path := "/apis/snapshot.storage.k8s.io/v1/namespaces/" + url.PathEscape(r.facts.Namespace) + "/volumesnapshots/" + url.PathEscape(name)
+	name := r.readings.Claim.Spec.DataSource.Name
+	path := "/apis/snapshot.storage.k8s.io/v1/namespaces/" + url.PathEscape(r.readings.Namespace) + "/volumesnapshots/" + url.PathEscape(name)
 	there, missing := r.missing(ctx, "the VolumeSnapshot", path, &snapshot)
 	if !there && !missing {
 		return
@@ -280,14 +280,14 @@ func (r *reader) readSource(ctx context.Context) {
 		s.Handled, s.Ready, s.Error = true, status.ReadyToUse, status.Error.Message
 	}
 	s.Created.Time = snapshot.Metadata.CreationTimestamp
-	r.facts.Snapshot = s
+	r.readings.Snapshot = s
 }
 
 func (r *reader) readPods(ctx context.Context) {
-	path := "/api/v1/namespaces/" + url.PathEscape(r.facts.Namespace) + "/pods"
+	path := "/api/v1/namespaces/" + url.PathEscape(r.readings.Namespace) + "/pods"
 	for _, p := range selected[corev1.Pod](ctx, r, "the pods of the namespace", path, cluster.Selector{}) {
-		if uses(p, r.facts.Name) && p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed {
-			r.facts.Pods = append(r.facts.Pods, p)
+		if uses(p, r.readings.Name) && p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed {
+			r.readings.Pods = append(r.readings.Pods, p)
 		}
 	}
 }
@@ -303,21 +303,21 @@ func usesClaim(p corev1.Pod, v corev1.Volume, claim string) bool {
 
 // readEvents reads the events of the claim and its pods, the newest first.
 func (r *reader) readEvents(ctx context.Context) {
-	names := []string{r.facts.Name}
-	for _, p := range r.facts.Pods {
+	names := []string{r.readings.Name}
+	for _, p := range r.readings.Pods {
 		names = append(names, p.Name)
 	}
 	for _, name := range slices.Compact(names) {
 		if name == "" {
 			continue // a PersistentVolume that never had a claim
 		}
-		path := "/api/v1/namespaces/" + url.PathEscape(r.facts.Namespace) + "/events"
-		r.facts.Events = append(r.facts.Events, selected[corev1.Event](ctx, r, "the events of "+name, path, cluster.Selector{Fields: "involvedObject.name=" + name})...)
+		path := "/api/v1/namespaces/" + url.PathEscape(r.readings.Namespace) + "/events"
+		r.readings.Events = append(r.readings.Events, selected[corev1.Event](ctx, r, "the events of "+name, path, cluster.Selector{Fields: "involvedObject.name=" + name})...)
 	}
-	if v := r.facts.Volume; v != nil {
-		r.facts.Events = append(r.facts.Events, selected[corev1.Event](ctx, r, "the events of PersistentVolume "+v.Name, "/api/v1/namespaces/default/events", cluster.Selector{Fields: "involvedObject.name=" + v.Name})...)
+	if v := r.readings.Volume; v != nil {
+		r.readings.Events = append(r.readings.Events, selected[corev1.Event](ctx, r, "the events of PersistentVolume "+v.Name, "/api/v1/namespaces/default/events", cluster.Selector{Fields: "involvedObject.name=" + v.Name})...)
 	}
-	slices.SortStableFunc(r.facts.Events, func(a, b corev1.Event) int { return lastOf(b).Compare(lastOf(a)) })
+	slices.SortStableFunc(r.readings.Events, func(a, b corev1.Event) int { return lastOf(b).Compare(lastOf(a)) })
 }
 
 // lastOf is when an event occurred last. Which field has it depends on the component.
@@ -338,17 +338,17 @@ func lastOf(e corev1.Event) time.Time {
 func (r *reader) readAttachments(ctx context.Context) {
 	name := ""
 	switch {
-	case r.facts.Volume != nil:
-		name = r.facts.Volume.Name
-	case r.facts.Claim != nil:
-		name = r.facts.Claim.Spec.VolumeName
+	case r.readings.Volume != nil:
+		name = r.readings.Volume.Name
+	case r.readings.Claim != nil:
+		name = r.readings.Claim.Spec.VolumeName
 	}
 	if name == "" {
 		return
 	}
 	for _, a := range selected[storagev1.VolumeAttachment](ctx, r, theAttachments, "/apis/storage.k8s.io/v1/volumeattachments", cluster.Selector{}) {
 		if v := a.Spec.Source.PersistentVolumeName; v != nil && *v == name {
-			r.facts.Attachments = append(r.facts.Attachments, a)
+			r.readings.Attachments = append(r.readings.Attachments, a)
 		}
 	}
 }
@@ -356,10 +356,10 @@ func (r *reader) readAttachments(ctx context.Context) {
 // readNodes reads the nodes of the pods and of the VolumeAttachments.
 func (r *reader) readNodes(ctx context.Context) {
 	var names []string
-	for _, p := range r.facts.Pods {
+	for _, p := range r.readings.Pods {
 		names = append(names, p.Spec.NodeName)
 	}
-	for _, a := range r.facts.Attachments {
+	for _, a := range r.readings.Attachments {
 		names = append(names, a.Spec.NodeName)
 	}
 	slices.Sort(names)
@@ -382,12 +382,12 @@ func (r *reader) readNode(ctx context.Context, name string) {
 			node.Ready, node.Since = c.Status == corev1.ConditionTrue, c.LastTransitionTime.Time
 		}
 	}
-	r.facts.Nodes[name] = node
+	r.readings.Nodes[name] = node
 	var drivers storagev1.CSINode
 	there, missing = r.missing(ctx, "CSINode "+name, "/apis/storage.k8s.io/v1/csinodes/"+url.PathEscape(name), &drivers)
 	node.Seen = there || missing
 	for _, d := range drivers.Spec.Drivers {
-		if d.Name == r.facts.Driver {
+		if d.Name == r.readings.Driver {
 			node.Driver = &d
 		}
 	}

@@ -19,7 +19,7 @@ func (r *reader) ask(ctx context.Context, what, service, microversion, path stri
 		return false, true
 	}
 	if err != nil {
-		r.facts.Gaps = append(r.facts.Gaps, Gap{What: what, Why: cloud.Clean(err.Error()), Do: "check the rights of the credentials with: cinder-csi-generator doctor --skip-cluster"})
+		r.readings.Gaps = append(r.readings.Gaps, Gap{What: what, Why: cloud.Clean(err.Error()), Do: "check the rights of the credentials with: cinder-csi-generator doctor --skip-cluster"})
 	}
 	return err == nil, false
 }
@@ -41,12 +41,12 @@ func (r *reader) send(ctx context.Context, service, microversion, path string, i
 func (r *reader) readCloud(ctx context.Context) {
 	if r.Cloud == nil {
 		if r.NoCloud.What != "" {
-			r.facts.Gaps = append(r.facts.Gaps, r.NoCloud)
+			r.readings.Gaps = append(r.readings.Gaps, r.NoCloud)
 		}
 		return
 	}
-	c := &CloudFacts{Name: r.Cloud.Name(), Servers: map[string]*CloudServer{}}
-	r.facts.Cloud = c
+	c := &CloudReadings{Name: r.Cloud.Name(), Servers: map[string]*CloudServer{}}
+	r.readings.Cloud = c
 	if !r.findVolume(ctx) {
 		r.readQuota(ctx)
 	}
@@ -60,8 +60,8 @@ func (r *reader) readCloud(ctx context.Context) {
 
 // findVolume finds the volume by the handle of the PersistentVolume, or else by the name that external-provisioner gives it.
 func (r *reader) findVolume(ctx context.Context) (found bool) {
-	c := r.facts.Cloud
-	if id := handleOf(r.facts.Volume); id != "" {
+	c := r.readings.Cloud
+	if id := handleOf(r.readings.Volume); id != "" {
 		var answer struct {
 			Volume CloudVolume `json:"volume"`
 		}
@@ -72,13 +72,13 @@ func (r *reader) findVolume(ctx context.Context) (found bool) {
 		}
 		return true
 	}
-	if r.facts.Claim == nil {
+	if r.readings.Claim == nil {
 		return true
 	}
 	var answer struct {
 		Volumes cloud.Items[CloudVolume] `json:"volumes"`
 	}
-	name := volumeName(*r.facts.Claim)
+	name := volumeName(*r.readings.Claim)
 	r.ask(ctx, "the volume in Cinder", "block-storage", "", "volumes/detail?name="+url.QueryEscape(name), &answer)
 	for _, v := range answer.Volumes {
 		if v.Name == name { // a cloud that ignores the filter lists the whole project
@@ -89,7 +89,7 @@ func (r *reader) findVolume(ctx context.Context) (found bool) {
 }
 
 func (r *reader) readVolumeDetails(ctx context.Context) {
-	c := r.facts.Cloud
+	c := r.readings.Cloud
 	var list struct {
 		Attachments cloud.Items[struct {
 			CloudAttachment
@@ -126,11 +126,11 @@ func (r *reader) readQuota(ctx context.Context) {
 	if there, _ := r.ask(ctx, "the quota of the project", "block-storage", "", "os-quota-sets/"+url.PathEscape(r.Cloud.ProjectID())+"?usage=true", &answer); !there {
 		return
 	}
-	r.facts.Cloud.Quota = map[string]Quota{}
+	r.readings.Cloud.Quota = map[string]Quota{}
 	for name, text := range answer.Set {
 		var q Quota
 		if json.Unmarshal(text, &q) == nil { // the ID of the project is a string
-			r.facts.Cloud.Quota[name] = q
+			r.readings.Cloud.Quota[name] = q
 		}
 	}
 }
@@ -145,11 +145,11 @@ func (r *reader) serverIDs() []string {
 			ids = append(ids, id)
 		}
 	}
-	for _, a := range r.facts.Cloud.Attachments {
+	for _, a := range r.readings.Cloud.Attachments {
 		add(a.Server)
 	}
-	for _, name := range sortedKeys(r.facts.Nodes) {
-		add(r.facts.Nodes[name].server())
+	for _, name := range sortedKeys(r.readings.Nodes) {
+		add(r.readings.Nodes[name].server())
 	}
 	return ids
 }
@@ -165,8 +165,8 @@ func (r *reader) readServer(ctx context.Context, id string) {
 	}
 	server := answer.Server
 	server.ID, server.Missing = id, missing
-	r.facts.Cloud.Servers[id] = &server
-	if missing || r.facts.Cloud.Volume == nil {
+	r.readings.Cloud.Servers[id] = &server
+	if missing || r.readings.Cloud.Volume == nil {
 		return
 	}
 	var volumes struct {
@@ -176,6 +176,6 @@ func (r *reader) readServer(ctx context.Context, id string) {
 	}
 	r.ask(ctx, novaVolumes(id), "compute", "", "servers/"+url.PathEscape(id)+"/os-volume_attachments", &volumes)
 	for _, a := range volumes.Attachments {
-		server.Has = server.Has || a.Volume == r.facts.Cloud.Volume.ID
+		server.Has = server.Has || a.Volume == r.readings.Cloud.Volume.ID
 	}
 }

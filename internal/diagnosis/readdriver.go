@@ -37,7 +37,7 @@ const (
 func (r *reader) readDriver(ctx context.Context) {
 	r.readControllers(ctx)
 	namespaces := []string{}
-	for _, p := range r.facts.Controllers {
+	for _, p := range r.readings.Controllers {
 		namespaces = append(namespaces, p.Namespace)
 	}
 	slices.Sort(namespaces)
@@ -47,7 +47,7 @@ func (r *reader) readDriver(ctx context.Context) {
 	if r.Page == nil {
 		return
 	}
-	for _, p := range r.facts.Controllers {
+	for _, p := range r.readings.Controllers {
 		if ready(p) {
 			r.readOperations(ctx, p)
 		}
@@ -68,17 +68,17 @@ func (r *reader) controllerCluster() *cluster.Cluster {
 func (r *reader) readControllers(ctx context.Context) {
 	selector := cluster.Selector{Labels: controllerLabels}
 	if r.Namespace != "" {
-		r.facts.Controllers = r.controllersIn(ctx, r.Namespace)
+		r.readings.Controllers = r.controllersIn(ctx, r.Namespace)
 		return
 	}
 	all, err := cluster.Select[corev1.Pod](ctx, r.Cluster, "/api/v1/pods", selector)
 	switch {
 	case errors.Is(err, cluster.ErrDenied):
-		r.facts.Controllers = r.controllersIn(ctx, usualNamespace)
+		r.readings.Controllers = r.controllersIn(ctx, usualNamespace)
 	case err != nil:
 		r.gap(theControllers+" of the driver", err)
 	default:
-		r.facts.Controllers = r.trusted(ctx, all)
+		r.readings.Controllers = r.trusted(ctx, all)
 	}
 }
 
@@ -113,7 +113,7 @@ func (r *reader) trusted(ctx context.Context, pods []corev1.Pod) []corev1.Pod {
 	}
 	if len(others) > 0 && len(of) == 0 {
 		p := others[0]
-		r.facts.Gaps = append(r.facts.Gaps, Gap{
+		r.readings.Gaps = append(r.readings.Gaps, Gap{
 			What: "whose pod " + p.Namespace + "/" + p.Name + " is",
 			Why:  "it has the labels of the controller, and no ClusterRoleBinding of the driver names its account", Do: "if it is the driver, name its namespace with --driver-namespace",
 		})
@@ -133,7 +133,7 @@ func (r *reader) readPlugins(ctx context.Context, name string, node *Node) {
 		all, _ = cluster.Select[corev1.Pod](ctx, r.Cluster, "/api/v1/namespaces/"+usualNodeNamespace+"/pods", selector)
 	}
 	for _, p := range all {
-		if (cluster.Workload{Pod: p.Spec}).DriverName() == r.facts.Driver {
+		if (cluster.Workload{Pod: p.Spec}).DriverName() == r.readings.Driver {
 			node.Plugins = append(node.Plugins, p)
 		}
 	}
@@ -147,12 +147,12 @@ var unhealthy = regexp.MustCompile(`(?m)^cinder_csi_node_volume_unhealthy\{reaso
 
 // readFindings reads what the driver of each node with a pod of the claim found wrong with the volume.
 func (r *reader) readFindings(ctx context.Context) {
-	id := handleOf(r.facts.Volume)
+	id := handleOf(r.readings.Volume)
 	if r.NodePage == nil || id == "" {
 		return
 	}
-	for _, pod := range r.facts.Pods {
-		node := r.facts.Nodes[pod.Spec.NodeName]
+	for _, pod := range r.readings.Pods {
+		node := r.readings.Nodes[pod.Spec.NodeName]
 		if node == nil {
 			continue
 		}
@@ -189,12 +189,12 @@ func portNamed(p corev1.Pod, name string) (port int, found bool) {
 
 // readClusterID reads with which ID the driver marks volumes, if this volume has a mark. A bundle has the ID in a ConfigMap of the controller.
 func (r *reader) readClusterID(ctx context.Context) {
-	c := r.facts.Cloud
+	c := r.readings.Cloud
 	if c == nil || c.Volume == nil || c.Volume.Metadata[contract.MetadataCluster] == "" {
 		return
 	}
 	if ids := r.driverIDs(ctx).ids; len(ids) == 1 {
-		r.facts.ClusterID = ids[0]
+		r.readings.ClusterID = ids[0]
 	}
 }
 
@@ -210,7 +210,7 @@ const hostedKubeconfig = "hosted-kubeconfig"
 func (r *reader) driverIDs(ctx context.Context) driverIDs {
 	var d driverIDs
 	settings := map[string]map[string]string{} // replicas share a ConfigMap
-	for _, p := range r.facts.Controllers {
+	for _, p := range r.readings.Controllers {
 		hosted := slices.ContainsFunc(p.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == hostedKubeconfig })
 		w := cluster.Workload{Pod: p.Spec}
 		id, driver := w.ClusterID(), w.DriverName()
@@ -231,7 +231,7 @@ func (r *reader) driverIDs(ctx context.Context) driverIDs {
 				driver = settings[key]["DRIVER_NAME"]
 			}
 		}
-		if driver != "" && r.facts.Driver != "" && driver != r.facts.Driver {
+		if driver != "" && r.readings.Driver != "" && driver != r.readings.Driver {
 			continue // it is of another driver in this cluster
 		}
 		if hosted {
@@ -267,7 +267,7 @@ func ready(p corev1.Pod) bool {
 
 // readLeases reads the leases whose name has the name of the driver, as the sidecars form it.
 func (r *reader) readLeases(ctx context.Context, namespace string) {
-	mark := strings.NewReplacer(".", "-", "/", "-").Replace(r.facts.Driver)
+	mark := strings.NewReplacer(".", "-", "/", "-").Replace(r.readings.Driver)
 	path := "/apis/coordination.k8s.io/v1/namespaces/" + url.PathEscape(namespace) + "/leases"
 	for _, l := range selectedIn[coordinationv1.Lease](ctx, r, r.controllerCluster(), "the leader leases in namespace "+namespace, path, cluster.Selector{}) {
 		if mark == "" || !strings.HasSuffix(l.Name, mark) {
@@ -280,7 +280,7 @@ func (r *reader) readLeases(ctx context.Context, namespace string) {
 		if l.Spec.RenewTime != nil && l.Spec.LeaseDurationSeconds != nil {
 			lease.Until = l.Spec.RenewTime.Add(time.Duration(*l.Spec.LeaseDurationSeconds) * time.Second)
 		}
-		r.facts.Leases = append(r.facts.Leases, lease)
+		r.readings.Leases = append(r.readings.Leases, lease)
 	}
 }
 
@@ -289,7 +289,7 @@ func (r *reader) readOperations(ctx context.Context, p corev1.Pod) {
 	place := "the operations in progress of pod " + p.Namespace + "/" + p.Name
 	port, found := httpPort(p)
 	if !found {
-		r.facts.Gaps = append(r.facts.Gaps, Gap{What: place, Why: "its driver has no --http-endpoint"})
+		r.readings.Gaps = append(r.readings.Gaps, Gap{What: place, Why: "its driver has no --http-endpoint"})
 		return
 	}
 	text, err := r.Page(ctx, p.Namespace, p.Name, port, "/debug/operations")
@@ -300,7 +300,7 @@ func (r *reader) readOperations(ctx context.Context, p corev1.Pod) {
 		err = json.Unmarshal(text, &page)
 	}
 	if err != nil {
-		r.facts.Gaps = append(r.facts.Gaps, Gap{What: place, Why: cloud.Clean(err.Error()), Do: fmt.Sprintf(
+		r.readings.Gaps = append(r.readings.Gaps, Gap{What: place, Why: cloud.Clean(err.Error()), Do: fmt.Sprintf(
 			"this needs the right to get pods/portforward; or run: %s, and read http://127.0.0.1:%d/debug/operations",
 			strings.TrimPrefix(kubectl(p.Namespace, "port-forward", "pod/"+podNamed(p.Name), strconv.Itoa(port)), "$ "), port)})
 		return
@@ -308,18 +308,18 @@ func (r *reader) readOperations(ctx context.Context, p corev1.Pod) {
 	cloud.CleanStrings(&page)
 	for _, o := range page.Operations {
 		if r.concerns(o) {
-			r.facts.Operations = append(r.facts.Operations, o)
+			r.readings.Operations = append(r.readings.Operations, o)
 		}
 	}
 }
 
 func (r *reader) concerns(o Operation) bool {
 	var ids []string
-	if c := r.facts.Claim; c != nil {
+	if c := r.readings.Claim; c != nil {
 		ids = append(ids, volumeName(*c))
 	}
-	if id := handleOf(r.facts.Volume); id != "" {
-		ids = append(ids, id, r.facts.Volume.Name)
+	if id := handleOf(r.readings.Volume); id != "" {
+		ids = append(ids, id, r.readings.Volume.Name)
 	}
 	words := strings.Fields(o.Object)
 	return slices.ContainsFunc(ids, func(id string) bool { return slices.Contains(words, id) })

@@ -19,8 +19,8 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/paging"
 )
 
-// ListFacts are everything that ReadList found out about the volumes of a cluster.
-type ListFacts struct {
+// ListReadings are everything that ReadList found out about the volumes of a cluster.
+type ListReadings struct {
 	Now         time.Time
 	Gaps        []Gap
 	Drivers     []string
@@ -52,11 +52,11 @@ func (v ListedVolume) attachedTo(servers map[string]bool) bool {
 	return false
 }
 
-// ReadList collects the facts about all volumes of the driver, in few requests: each list once. The only error is that of a cluster whose
+// ReadList collects the readings about all volumes of the driver, in few requests: each list once. The only error is that of a cluster whose
 // PersistentVolumes cannot be read.
-func ReadList(ctx context.Context, from Sources) (ListFacts, error) {
-	f := ListFacts{Now: from.Now, Servers: map[string]string{}, Cinder: map[string]ListedVolume{}}
-	r := &reader{Sources: from, facts: &Facts{}}
+func ReadList(ctx context.Context, from Clients) (ListReadings, error) {
+	f := ListReadings{Now: from.Now, Servers: map[string]string{}, Cinder: map[string]ListedVolume{}}
+	r := &reader{Clients: from, readings: &Readings{}}
 	var err error
 	if f.Volumes, err = cluster.List[corev1.PersistentVolume](ctx, from.Cluster, "/api/v1/persistentvolumes"); err != nil {
 		return f, err
@@ -88,18 +88,18 @@ func ReadList(ctx context.Context, from Sources) (ListFacts, error) {
 	}
 	f.completeServers(ctx, r)
 	f.readCinder(ctx, r)
-	f.Gaps = r.facts.Gaps
+	f.Gaps = r.readings.Gaps
 	return f, nil
 }
 
-func (f *ListFacts) readCinder(ctx context.Context, r *reader) {
+func (f *ListReadings) readCinder(ctx context.Context, r *reader) {
 	if r.Cloud == nil {
-		r.facts.Gaps = append(r.facts.Gaps, r.NoCloud)
+		r.readings.Gaps = append(r.readings.Gaps, r.NoCloud)
 		return
 	}
 	all, err := cinderList(ctx, r, "volumes", "", func(v ListedVolume) string { return v.ID })
 	if err != nil {
-		r.facts.Gaps = append(r.facts.Gaps, Gap{What: "the volumes in Cinder", Why: cloud.Clean(err.Error())})
+		r.readings.Gaps = append(r.readings.Gaps, Gap{What: "the volumes in Cinder", Why: cloud.Clean(err.Error())})
 		return
 	}
 	f.CinderRead = true

@@ -14,9 +14,9 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/cluster"
 )
 
-// NodeFacts are everything that ReadNode found out about one node.
-type NodeFacts struct {
-	ListFacts
+// NodeReadings are everything that ReadNode found out about one node.
+type NodeReadings struct {
+	ListReadings
 	Name    string
 	Node    *corev1.Node       // nil: it does not exist, or it was not read
 	CSINode *storagev1.CSINode // nil: it does not exist, or it was not read
@@ -30,18 +30,18 @@ type NodeFacts struct {
 	NotDiagnosed      []string                // the others that wait: PersistentVolumes
 }
 
-// maxWaiting is for how many volumes of a node the whole story is read: each takes some ten requests.
+// maxWaiting is for how many volumes of a node all objects are read: each takes some ten requests.
 const maxWaiting = 10
 
-// ReadNode collects the facts about one node. Errors: cluster.ErrNotFound if the cluster knows neither the node nor a VolumeAttachment for it,
+// ReadNode collects the readings about one node. Errors: cluster.ErrNotFound if the cluster knows neither the node nor a VolumeAttachment for it,
 // and that of a cluster whose PersistentVolumes cannot be read.
-func ReadNode(ctx context.Context, from Sources, name string) (NodeFacts, error) {
-	f := NodeFacts{Name: name, CloudServers: map[string]*CloudServer{}, Unhealthy: map[string]string{}}
+func ReadNode(ctx context.Context, from Clients, name string) (NodeReadings, error) {
+	f := NodeReadings{Name: name, CloudServers: map[string]*CloudServer{}, Unhealthy: map[string]string{}}
 	var err error
-	if f.ListFacts, err = ReadList(ctx, from); err != nil {
+	if f.ListReadings, err = ReadList(ctx, from); err != nil {
 		return f, err
 	}
-	r := &reader{Sources: from, facts: &Facts{Now: from.Now, Gaps: f.Gaps, Nodes: map[string]*Node{}}}
+	r := &reader{Clients: from, readings: &Readings{Now: from.Now, Gaps: f.Gaps, Nodes: map[string]*Node{}}}
 	var node corev1.Node
 	there, missing := r.missing(ctx, "node "+name, "/api/v1/nodes/"+url.PathEscape(name), &node)
 	if f.NoNode = missing; there {
@@ -59,12 +59,12 @@ func ReadNode(ctx context.Context, from Sources, name string) (NodeFacts, error)
 	f.readPlugins(ctx, r)
 	f.readServers(ctx, r)
 	f.readWaiting(ctx, r)
-	f.Gaps = r.facts.Gaps
+	f.Gaps = r.readings.Gaps
 	return f, nil
 }
 
 // readDeclared asks for the CSIDriver of each driver that the node registered. That of another installation has no label of ours.
-func (f *NodeFacts) readDeclared(ctx context.Context, r *reader) {
+func (f *NodeReadings) readDeclared(ctx context.Context, r *reader) {
 	if f.CSINode == nil {
 		return
 	}
@@ -80,16 +80,16 @@ func (f *NodeFacts) readDeclared(ctx context.Context, r *reader) {
 }
 
 // readPlugins reads the pods of the driver on the node, and what they found wrong with volumes.
-func (f *NodeFacts) readPlugins(ctx context.Context, r *reader) {
+func (f *NodeReadings) readPlugins(ctx context.Context, r *reader) {
 	for _, driver := range f.Drivers {
-		r.facts.Driver = driver
+		r.readings.Driver = driver
 		node := &Node{}
 		if r.readPlugins(ctx, f.Name, node); len(node.Plugins) == 0 {
 			continue
 		}
 		f.Plugins = append(f.Plugins, node.Plugins...)
 	}
-	r.facts.Gaps = slices.Compact(r.facts.Gaps)
+	r.readings.Gaps = slices.Compact(r.readings.Gaps)
 	if r.NodePage == nil {
 		return
 	}
@@ -110,22 +110,22 @@ func (f *NodeFacts) readPlugins(ctx context.Context, r *reader) {
 }
 
 // readServers asks Nova for the servers that the node registered.
-func (f *NodeFacts) readServers(ctx context.Context, r *reader) {
+func (f *NodeReadings) readServers(ctx context.Context, r *reader) {
 	ids := f.servers()
-	if g := unknownServer(f.Name); len(ids) == 0 && !slices.Contains(r.facts.Gaps, g) {
-		r.facts.Gaps = append(r.facts.Gaps, g)
+	if g := unknownServer(f.Name); len(ids) == 0 && !slices.Contains(r.readings.Gaps, g) {
+		r.readings.Gaps = append(r.readings.Gaps, g)
 	}
 	if r.Cloud == nil {
 		return
 	}
-	r.facts.Cloud = &CloudFacts{Name: r.Cloud.Name(), Servers: f.CloudServers}
+	r.readings.Cloud = &CloudReadings{Name: r.Cloud.Name(), Servers: f.CloudServers}
 	for _, id := range ids {
 		r.readServer(ctx, id)
 	}
 }
 
 // servers are those that the drivers registered on the node, or else the one that its provider ID names.
-func (f *NodeFacts) servers() (ids []string) {
+func (f *NodeReadings) servers() (ids []string) {
 	if f.CSINode != nil {
 		for _, d := range f.CSINode.Spec.Drivers {
 			if slices.Contains(f.Drivers, d.Name) && !slices.Contains(ids, d.NodeID) {
@@ -139,7 +139,7 @@ func (f *NodeFacts) servers() (ids []string) {
 	return ids
 }
 
-func (f *NodeFacts) provider() string {
+func (f *NodeReadings) provider() string {
 	if f.Node == nil {
 		return ""
 	}
@@ -148,9 +148,9 @@ func (f *NodeFacts) provider() string {
 
 // readWaiting diagnoses each volume that waits on the node. What was read about the node counts even if a volume cannot be read. A volume that
 // is gone since it was listed waits no more, and another error becomes a gap.
-func (f *NodeFacts) readWaiting(ctx context.Context, r *reader) {
+func (f *NodeReadings) readWaiting(ctx context.Context, r *reader) {
 	seen := map[Gap]bool{}
-	for _, g := range r.facts.Gaps {
+	for _, g := range r.readings.Gaps {
 		seen[g] = true
 	}
 	for i, volume := range f.waiting() {
@@ -158,19 +158,19 @@ func (f *NodeFacts) readWaiting(ctx context.Context, r *reader) {
 			f.NotDiagnosed = append(f.NotDiagnosed, volume)
 			continue
 		}
-		facts, err := ReadTarget(ctx, r.Sources, Target{Kind: Volume, Name: volume})
+		readings, err := ReadSubject(ctx, r.Clients, Subject{Kind: Volume, Name: volume})
 		switch {
 		case errors.Is(err, cluster.ErrNotFound):
 			continue
 		case err != nil:
 			f.NotDiagnosed = append(f.NotDiagnosed, volume)
-			r.gap("the story of PersistentVolume "+volume, err)
+			r.gap("the diagnosis of PersistentVolume "+volume, err)
 			continue
 		}
-		report := Diagnose(facts)
+		report := Diagnose(readings)
 		for _, g := range report.Unseen {
 			if !seen[g] {
-				seen[g], r.facts.Gaps = true, append(r.facts.Gaps, g)
+				seen[g], r.readings.Gaps = true, append(r.readings.Gaps, g)
 			}
 		}
 		f.Waiting = append(f.Waiting, report)
@@ -178,7 +178,7 @@ func (f *NodeFacts) readWaiting(ctx context.Context, r *reader) {
 }
 
 // attachmentsHere are the VolumeAttachments of the drivers for the node.
-func (f NodeFacts) attachmentsHere() []storagev1.VolumeAttachment {
+func (f NodeReadings) attachmentsHere() []storagev1.VolumeAttachment {
 	var here []storagev1.VolumeAttachment
 	for _, a := range f.Attachments {
 		if a.Spec.NodeName == f.Name && slices.Contains(f.Drivers, a.Spec.Attacher) {
@@ -189,7 +189,7 @@ func (f NodeFacts) attachmentsHere() []storagev1.VolumeAttachment {
 }
 
 // waiting are the PersistentVolumes that wait on the node for an attach, a detach or a mount. The longest wait comes first.
-func (f NodeFacts) waiting() []string {
+func (f NodeReadings) waiting() []string {
 	var names []string
 	attachments := f.attachmentsHere()
 	slices.SortStableFunc(attachments, func(a, b storagev1.VolumeAttachment) int {
@@ -209,7 +209,7 @@ func (f NodeFacts) waiting() []string {
 	return names
 }
 
-func (f NodeFacts) volumeNamed(name string) *corev1.PersistentVolume {
+func (f NodeReadings) volumeNamed(name string) *corev1.PersistentVolume {
 	for i, v := range f.Volumes {
 		if v.Name == name && f.handle(v) != "" {
 			return &f.Volumes[i]
@@ -219,7 +219,7 @@ func (f NodeFacts) volumeNamed(name string) *corev1.PersistentVolume {
 }
 
 // podsOf are the pods on the node that use a volume.
-func (f NodeFacts) podsOf(v corev1.PersistentVolume) []corev1.Pod {
+func (f NodeReadings) podsOf(v corev1.PersistentVolume) []corev1.Pod {
 	ref := v.Spec.ClaimRef
 	if !f.hasClaim(v) {
 		return nil
@@ -235,7 +235,7 @@ func (f NodeFacts) podsOf(v corev1.PersistentVolume) []corev1.Pod {
 }
 
 // inUse reports whether kubelet says that a volume may be mounted: "kubernetes.io/csi/DRIVER^HANDLE" in the status of the node.
-func (f NodeFacts) inUse(driver, handle string) bool {
+func (f NodeReadings) inUse(driver, handle string) bool {
 	return f.Node != nil && slices.ContainsFunc(f.Node.Status.VolumesInUse, func(name corev1.UniqueVolumeName) bool {
 		return strings.EqualFold(string(name), "kubernetes.io/csi/"+driver+"^"+handle)
 	})

@@ -102,7 +102,7 @@ func (r Recovery) FillIns() int {
 // ReadRemains reads the volumes, snapshots and backups of the project, whatever their mark. Without the volumes there is nothing to recover, so
 // that is an error; the others become gaps.
 func ReadRemains(ctx context.Context, c *cloud.Cloud) (Remains, error) {
-	r := &reader{Sources: Sources{Cloud: c}, facts: &Facts{}}
+	r := &reader{Clients: Clients{Cloud: c}, readings: &Readings{}}
 	var lost Remains
 	var err error
 	if lost.Volumes, err = cinderList(ctx, r, "volumes", "", func(v RecoverableVolume) string { return v.ID }); err != nil {

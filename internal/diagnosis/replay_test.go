@@ -22,10 +22,10 @@ import (
 var update = flag.Bool("update", false, "write what the reports say into testdata")
 
 // sources replays a recording. The cluster is read through a transport that may refuse.
-func sources(t *testing.T, r *diagnosistest.Recording, through http.RoundTripper) diagnosis.Sources {
+func sources(t *testing.T, r *diagnosistest.Recording, through http.RoundTripper) diagnosis.Clients {
 	t.Helper()
 	base := &url.URL{Scheme: "https", Host: "cluster.example"}
-	from := diagnosis.Sources{Cluster: cluster.New("test", base, &http.Client{Transport: through}), Namespace: r.Namespace, Page: r.Page, Now: r.Now}
+	from := diagnosis.Clients{Cluster: cluster.New("test", base, &http.Client{Transport: through}), Namespace: r.Namespace, Page: r.Page, Now: r.Now}
 	if r.NoCloud {
 		from.NoCloud = diagnosis.Gap{What: "the cloud", Why: "no login"}
 		return from
@@ -54,14 +54,14 @@ func recordedCloud(t *testing.T, r *diagnosistest.Recording) string {
 	return "http://" + host
 }
 
-func diagnose(t *testing.T, r *diagnosistest.Recording, from diagnosis.Sources) diagnosis.Report {
+func diagnose(t *testing.T, r *diagnosistest.Recording, from diagnosis.Clients) diagnosis.Report {
 	t.Helper()
 	namespace, name, _ := strings.Cut(r.Claim, "/")
-	facts, err := diagnosis.Read(t.Context(), from, namespace, name)
+	readings, err := diagnosis.Read(t.Context(), from, namespace, name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return diagnosis.Diagnose(facts)
+	return diagnosis.Diagnose(readings)
 }
 
 func recordings(t *testing.T) map[string]*diagnosistest.Recording {
@@ -141,7 +141,7 @@ func TestWithoutRightsInTheClusterTheStoryGoesOnAndNamesWhatIsNotSeen(t *testing
 		t.Run(name, func(t *testing.T) {
 			report := diagnose(t, r, sources(t, r, refusing{diagnosistest.Replay(r.Cluster)}))
 			if len(report.Steps) == 0 || len(report.Unseen) == 0 {
-				t.Errorf("want a story and what is not seen, got %+v", report)
+				t.Errorf("want steps and what is not seen, got %+v", report)
 			}
 			for _, s := range report.Steps {
 				if strings.Contains(s.What, "does not exist") && s.Name != "source" {

@@ -49,7 +49,7 @@ func (n *Node) server() string {
 }
 
 // noteUnknownServer adds a gap for a node whose server is needed and not known.
-func (s *story) noteUnknownServer(node string) {
+func (s *walk) noteUnknownServer(node string) {
 	if g := unknownServer(node); !s.gapAbout(g.What) {
 		s.Gaps, s.report.Unseen = append(slices.Clone(s.Gaps), g), append(slices.Clone(s.report.Unseen), g)
 	}
@@ -57,7 +57,7 @@ func (s *story) noteUnknownServer(node string) {
 
 // completeServers takes the servers of nodes without a CSINode of the driver from their provider IDs. A node with a VolumeAttachment whose server is
 // not known then is a gap.
-func (f *ListFacts) completeServers(ctx context.Context, r *reader) {
+func (f *ListReadings) completeServers(ctx context.Context, r *reader) {
 	var without []string
 	for _, a := range f.Attachments {
 		if _, known := f.Servers[a.Spec.NodeName]; !known && slices.Contains(f.Drivers, a.Spec.Attacher) && !slices.Contains(without, a.Spec.NodeName) {
@@ -75,7 +75,7 @@ func (f *ListFacts) completeServers(ctx context.Context, r *reader) {
 	slices.Sort(without)
 	for _, name := range without {
 		if f.Servers[name] == "" {
-			r.facts.Gaps = append(r.facts.Gaps, unknownServer(name))
+			r.readings.Gaps = append(r.readings.Gaps, unknownServer(name))
 		}
 	}
 }

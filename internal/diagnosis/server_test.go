@@ -95,7 +95,7 @@ func TestWhatIsLostIsFoundWithoutACSINode(t *testing.T) {
 		"a replaced node": {`{"items": [{"metadata": {"name": "n2"}, "spec": {"providerID": "openstack:///` + id(3) + `"}}]}`, true},
 	} {
 		world[nodesPath] = ok("%s", test.nodes)
-		m := missingIn(t, world, diagnosis.Sources{Cloud: c})
+		m := missingIn(t, world, diagnosis.Clients{Cloud: c})
 		if !slices.Contains(names(m), "a-kept") || diagnosis.Blind(m.Unseen) != test.blind { // Cinder attaches the volume nowhere
 			t.Errorf("%s: %v, %+v", name, names(m), m.Unseen)
 		}
@@ -104,7 +104,7 @@ func TestWhatIsLostIsFoundWithoutACSINode(t *testing.T) {
 
 func TestTheStoryOfAVolumeSaysWhichServerItDoesNotKnow(t *testing.T) {
 	r := recordings(t)["nothing-hangs"]
-	without := func(f *diagnosis.Facts) {
+	without := func(f *diagnosis.Readings) {
 		for _, n := range f.Nodes {
 			n.Driver, n.Seen = nil, false
 		}
@@ -112,29 +112,29 @@ func TestTheStoryOfAVolumeSaysWhichServerItDoesNotKnow(t *testing.T) {
 	for name, test := range map[string]struct {
 		cause  string
 		blind  bool
-		change func(f *diagnosis.Facts)
+		change func(f *diagnosis.Readings)
 	}{
-		"registered": {"none", false, func(*diagnosis.Facts) {}},
+		"registered": {"none", false, func(*diagnosis.Readings) {}},
 		"no CSINode": {"none", true, without},
-		"no CSINode, and attached nowhere": {"attach.lost", false, func(f *diagnosis.Facts) {
+		"no CSINode, and attached nowhere": {"attach.lost", false, func(f *diagnosis.Readings) {
 			without(f)
 			f.Cloud.Attachments = nil
 		}},
-		"no CSINode, and detached": {"attach.lost", false, func(f *diagnosis.Facts) {
+		"no CSINode, and detached": {"attach.lost", false, func(f *diagnosis.Readings) {
 			without(f)
 			f.Cloud.Volume.Status, f.Cloud.Attachments = "available", nil
 		}},
-		"no CSINode, no pod, and another attachment": {"none", true, func(f *diagnosis.Facts) {
+		"no CSINode, no pod, and another attachment": {"none", true, func(f *diagnosis.Readings) {
 			without(f)
 			f.Pods = nil
 		}},
-		"a provider ID": {"none", false, func(f *diagnosis.Facts) {
+		"a provider ID": {"none", false, func(f *diagnosis.Readings) {
 			for _, n := range f.Nodes {
 				n.Provider = n.Driver.NodeID
 			}
 			without(f)
 		}},
-		"a provider ID, and attached to another server": {"attach.lost", false, func(f *diagnosis.Facts) {
+		"a provider ID, and attached to another server": {"attach.lost", false, func(f *diagnosis.Readings) {
 			for _, n := range f.Nodes {
 				n.Provider = n.Driver.NodeID
 			}
@@ -142,7 +142,7 @@ func TestTheStoryOfAVolumeSaysWhichServerItDoesNotKnow(t *testing.T) {
 			f.Cloud.Attachments[0].Server = otherServer
 		}},
 	} {
-		f := factsOf(t, r)
+		f := readingsOf(t, r)
 		test.change(&f)
 		if report := diagnosis.Diagnose(f); report.Cause != test.cause || diagnosis.Blind(report.Unseen) != test.blind {
 			t.Errorf("%s: cause %s, not seen %+v", name, report.Cause, report.Unseen)
@@ -152,7 +152,7 @@ func TestTheStoryOfAVolumeSaysWhichServerItDoesNotKnow(t *testing.T) {
 
 func TestANodeWithoutACSINodeHasTheServerOfItsProviderID(t *testing.T) {
 	world := nodeWorld()
-	f := factsOfNode(t, world)
+	f := readingsOfNode(t, world)
 	f.CSINode, f.NoCSINode = nil, true
 	f.Node.Spec.ProviderID = "openstack:///" + id(90)
 	f.CloudServers[id(90)] = &diagnosis.CloudServer{ID: id(90), Missing: true}
@@ -160,7 +160,7 @@ func TestANodeWithoutACSINodeHasTheServerOfItsProviderID(t *testing.T) {
 		t.Errorf("got %+v", r.Drivers)
 	}
 	delete(world, "GET /apis/storage.k8s.io/v1/csinodes/n1")
-	if f := factsOfNode(t, world); !diagnosis.Blind(f.Gaps) {
+	if f := readingsOfNode(t, world); !diagnosis.Blind(f.Gaps) {
 		t.Errorf("no CSINode and no provider ID: %+v", f.Gaps)
 	}
 }

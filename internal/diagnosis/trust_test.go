@@ -77,7 +77,7 @@ const evil = "$(touch /tmp/owned);`id`#'\" x"
 
 func TestNoPrintedCommandHasAWordOfOthersUnquoted(t *testing.T) {
 	for name, r := range recordings(t) {
-		f := factsOf(t, r)
+		f := readingsOf(t, r)
 		for _, n := range f.Nodes {
 			if n.Driver != nil {
 				n.Driver.NodeID = evil
@@ -130,7 +130,7 @@ func TestNoPrintedCommandHasAWordOfOthersUnquoted(t *testing.T) {
 
 // The node of a kubelet that an attacker holds names its server in CSINode.
 func TestAServerIDThatIsNoneBecomesAPlaceholder(t *testing.T) {
-	f := factsOf(t, recordings(t)["node-lost"])
+	f := readingsOf(t, recordings(t)["node-lost"])
 	for _, n := range f.Nodes {
 		if n.Driver != nil {
 			n.Driver.NodeID = "$(touch x)"

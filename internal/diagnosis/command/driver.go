@@ -23,7 +23,7 @@ It changes nothing. Exit code 0: everything was read. 1: something was not, or n
 		Example: "  kubectl cinder version\n  kubectl cinder version --client",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return v.driver(cmd.Context(), client, func(ctx context.Context, from diagnosis.Sources) (any, func() error, error) {
+			return v.driver(cmd.Context(), client, func(ctx context.Context, from diagnosis.Clients) (any, func() error, error) {
 				d := diagnosis.DriverPods{Client: v.Version, Pods: []diagnosis.DriverPod{}, Unseen: []diagnosis.Gap{}}
 				var err error
 				if !client {
@@ -56,7 +56,7 @@ It changes nothing. Exit code 0: each pod was read. 1: some were not, or there a
 		Example: "  kubectl cinder operations",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return v.driver(cmd.Context(), false, func(ctx context.Context, from diagnosis.Sources) (any, func() error, error) {
+			return v.driver(cmd.Context(), false, func(ctx context.Context, from diagnosis.Clients) (any, func() error, error) {
 				all := diagnosis.ReadAllOperations(ctx, from)
 				return all, func() error { return diagnosis.PrintOperations(v.Stdout, all, v.columns()) }, unread(all.Pods, all.Unseen)
 			})
@@ -79,28 +79,28 @@ func unread(pods int, unseen []diagnosis.Gap) error {
 }
 
 // sources are the cluster, the controller's cluster and, if it can be reached, the cloud. The caller closes the cloud.
-func (v *command) sources(ctx context.Context) (diagnosis.Sources, error) {
+func (v *command) sources(ctx context.Context) (diagnosis.Clients, error) {
 	k, err := v.cluster()
 	if err != nil {
-		return diagnosis.Sources{}, err
+		return diagnosis.Clients{}, err
 	}
-	from := diagnosis.Sources{Cluster: k, Namespace: v.namespace, Page: k.PodPage, NodePage: k.PodPage, Now: v.now()}
+	from := diagnosis.Clients{Cluster: k, Namespace: v.namespace, Page: k.PodPage, NodePage: k.PodPage, Now: v.now()}
 	if err := v.controllerOf(&from); err != nil {
-		return diagnosis.Sources{}, err
+		return diagnosis.Clients{}, err
 	}
 	from.Cloud, from.NoCloud = v.connect(ctx)
 	return from, nil
 }
 
 // driver runs a command that reads the pods of the driver, and prints what it returns.
-func (v *command) driver(ctx context.Context, noCluster bool, read func(context.Context, diagnosis.Sources) (document any, table func() error, unread error)) error {
-	var from diagnosis.Sources
+func (v *command) driver(ctx context.Context, noCluster bool, read func(context.Context, diagnosis.Clients) (document any, table func() error, unread error)) error {
+	var from diagnosis.Clients
 	if !noCluster {
 		k, err := v.cluster()
 		if err != nil {
 			return err
 		}
-		from = diagnosis.Sources{Cluster: k, Namespace: v.namespace, Page: k.PodPage, NodePage: k.PodPage, Now: v.now()}
+		from = diagnosis.Clients{Cluster: k, Namespace: v.namespace, Page: k.PodPage, NodePage: k.PodPage, Now: v.now()}
 		if err := v.controllerOf(&from); err != nil {
 			return err
 		}

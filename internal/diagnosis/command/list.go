@@ -51,16 +51,16 @@ func (v *command) list(ctx context.Context, wrong bool) error {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, *v.timeout, fmt.Errorf("no complete answer within %s (--timeout)", *v.timeout))
 	defer cancel()
-	from := diagnosis.Sources{Cluster: k, Now: v.now()}
+	from := diagnosis.Clients{Cluster: k, Now: v.now()}
 	from.Cloud, from.NoCloud = v.connect(ctx)
 	if from.Cloud != nil {
 		defer from.Cloud.Close()
 	}
-	facts, err := diagnosis.ReadList(ctx, from)
+	readings, err := diagnosis.ReadList(ctx, from)
 	if err != nil {
 		return err
 	}
-	l := diagnosis.List(facts)
+	l := diagnosis.List(readings)
 	l.Volumes = slices.DeleteFunc(l.Volumes, func(r diagnosis.Row) bool {
 		return wrong && len(r.Findings) == 0 || v.objects != "" && !strings.HasPrefix(r.Claim, v.objects+"/")
 	})

@@ -56,11 +56,11 @@ func (v *command) node(ctx context.Context, name string) error {
 	if from.Cloud != nil {
 		defer from.Cloud.Close()
 	}
-	facts, err := diagnosis.ReadNode(ctx, from, name)
+	readings, err := diagnosis.ReadNode(ctx, from, name)
 	if err != nil {
 		return err
 	}
-	r := diagnosis.OnNode(facts)
+	r := diagnosis.OnNode(readings)
 	if v.output == asTable {
 		err = diagnosis.PrintNode(v.Stdout, r, v.columns())
 	} else {

@@ -53,7 +53,7 @@ func (v *command) report(ctx context.Context, file string) error {
 	}
 	b := support.Collect(ctx, from, support.NewRedactor(v.ownSecrets(from)...), v.Version)
 	if file != "" {
-		if err := writeBundle(file, b, v.now()); err != nil {
+		if err := writeArchive(file, b, v.now()); err != nil {
 			return err
 		}
 	}
@@ -72,7 +72,7 @@ func (v *command) report(ctx context.Context, file string) error {
 }
 
 // ownSecrets are those with which this command logs in. Logs of a proxy or a debug page may have them.
-func (v *command) ownSecrets(from diagnosis.Sources) []string {
+func (v *command) ownSecrets(from diagnosis.Clients) []string {
 	own := from.Cluster.Credentials()
 	if from.Controller != nil {
 		own = append(own, from.Controller.Credentials()...)
@@ -86,8 +86,8 @@ func (v *command) ownSecrets(from diagnosis.Sources) []string {
 	return append(own, string(s.Password), string(s.ApplicationCredentialSecret), string(s.Token))
 }
 
-// writeBundle writes the archive for its owner only. It replaces no file.
-func writeBundle(file string, b support.Bundle, at time.Time) error {
+// writeArchive writes the archive for its owner only. It replaces no file.
+func writeArchive(file string, b support.Archive, at time.Time) error {
 	if err := checkout.CheckLinks(file); err != nil {
 		return fmt.Errorf("%w: --file %s: %w", ErrUsage, file, err)
 	}

@@ -32,7 +32,7 @@ func TestAReportIsListedBeforeItIsWritten(t *testing.T) {
 		t.Errorf("exit %d: %s%s", code, stdout, stderr)
 	}
 	stdout, stderr, _, _ = pluginWith(t, env, servers, "report", "-o", "json", "--file", file)
-	var b support.Bundle
+	var b support.Archive
 	if err := json.Unmarshal([]byte(stdout), &b); err != nil || len(b.Entries) < 5 {
 		t.Errorf("%v: %s%s", err, stdout, stderr)
 	}

@@ -17,8 +17,8 @@ import (
 )
 
 // parse reads what somebody names, in the forms of kubectl: NAME, TYPE NAME, TYPE/NAME; also NAMESPACE/CLAIM, and the ID of a Cinder volume.
-func parse(namespace string, args []string) (diagnosis.Target, error) {
-	t := diagnosis.Target{Kind: diagnosis.Claim, Namespace: namespace, Name: args[0]}
+func parse(namespace string, args []string) (diagnosis.Subject, error) {
+	t := diagnosis.Subject{Kind: diagnosis.Claim, Namespace: namespace, Name: args[0]}
 	first, second, slash := strings.Cut(args[0], "/")
 	kind, isKind := diagnosis.KindOf(first)
 	switch {

@@ -99,7 +99,7 @@ func (v *command) controllerFlags(c *cobra.Command) {
 }
 
 // controllerOf connects the cluster of --controller-kubeconfig, if it is named.
-func (v *command) controllerOf(from *diagnosis.Sources) error {
+func (v *command) controllerOf(from *diagnosis.Clients) error {
 	if v.controller.Kubeconfig == "" {
 		return nil
 	}
@@ -162,7 +162,7 @@ func (v *command) run(ctx context.Context, args []string) error {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, *v.timeout, fmt.Errorf("no complete answer within %s (--timeout)", *v.timeout))
 	defer cancel()
-	from := diagnosis.Sources{Cluster: k, Namespace: v.namespace, Page: k.PodPage, NodePage: k.PodPage, Now: v.now()}
+	from := diagnosis.Clients{Cluster: k, Namespace: v.namespace, Page: k.PodPage, NodePage: k.PodPage, Now: v.now()}
 	if err := v.controllerOf(&from); err != nil {
 		return err
 	}
@@ -178,11 +178,11 @@ func (v *command) run(ctx context.Context, args []string) error {
 	var causes []string
 	blind := false
 	for _, volume := range volumes {
-		facts, err := diagnosis.ReadTarget(ctx, from, volume)
+		readings, err := diagnosis.ReadSubject(ctx, from, volume)
 		if err != nil {
 			return err
 		}
-		r := diagnosis.Diagnose(facts)
+		r := diagnosis.Diagnose(readings)
 		reports = append(reports, r)
 		blind = blind || diagnosis.Blind(r.Unseen)
 		if r.Hangs() {
@@ -229,7 +229,7 @@ func (v *command) login(ctx context.Context) (*cloud.Cloud, error) {
 	return v.Connect(ctx, settings, cloud.Options{UserAgent: []string{"cinder-csi-generator/" + v.Version}, Wrap: cloud.Bound})
 }
 
-// connect is login for a story that goes on without it, with a gap.
+// connect is login for a diagnosis that goes on without it, with a gap.
 func (v *command) connect(ctx context.Context) (*cloud.Cloud, diagnosis.Gap) {
 	c, err := v.login(ctx)
 	if err == nil {

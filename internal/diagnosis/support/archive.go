@@ -14,8 +14,8 @@ import (
 // directory is the one that all files of an archive are in.
 const directory = "cinder-csi-report/"
 
-// Write writes a bundle as a compressed tar archive.
-func Write(out io.Writer, b Bundle, at time.Time) error {
+// Write writes an archive as a compressed tar archive.
+func Write(out io.Writer, b Archive, at time.Time) error {
 	zip := gzip.NewWriter(out)
 	archive := tar.NewWriter(zip)
 	for _, e := range b.Entries {
@@ -33,8 +33,8 @@ func Write(out io.Writer, b Bundle, at time.Time) error {
 	return zip.Close()
 }
 
-// Print lists a bundle for people.
-func Print(out io.Writer, b Bundle) error {
+// Print lists an archive for people.
+func Print(out io.Writer, b Archive) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "BYTES\tFILE\tWHAT")
 	total := 0

@@ -33,17 +33,17 @@ type Entry struct {
 	Bytes   int    `json:"bytes"`
 }
 
-// Bundle is what a report contains.
-type Bundle struct {
+// Archive is what a report contains.
+type Archive struct {
 	Entries []Entry         `json:"entries"`
 	Unseen  []diagnosis.Gap `json:"unseen"` // what could not be read
 }
 
 // collector is one run of Collect.
 type collector struct {
-	diagnosis.Sources
+	diagnosis.Clients
 	redactor *Redactor
-	out      Bundle
+	out      Archive
 	drivers  []string
 	names    []string        // of the objects of the driver in namespaces
 	troubled map[string]bool // nodes with a volume that has a finding, or an operation in progress
@@ -51,8 +51,8 @@ type collector struct {
 
 // Collect reads what a bundle contains. It sends GET requests only, and none for a Secret. What cannot be read is listed as not seen. Version is that
 // of this program.
-func Collect(ctx context.Context, from diagnosis.Sources, r *Redactor, version string) Bundle {
-	c := &collector{Sources: from, redactor: r, troubled: map[string]bool{}, out: Bundle{Entries: []Entry{}, Unseen: []diagnosis.Gap{}}}
+func Collect(ctx context.Context, from diagnosis.Clients, r *Redactor, version string) Archive {
+	c := &collector{Clients: from, redactor: r, troubled: map[string]bool{}, out: Archive{Entries: []Entry{}, Unseen: []diagnosis.Gap{}}}
 	pods := c.versions(ctx, version)
 	c.findings(ctx)
 	c.shared(ctx)
@@ -111,7 +111,7 @@ func (c *collector) gaps(all []diagnosis.Gap) {
 
 // versions says which driver runs, and finds its pods.
 func (c *collector) versions(ctx context.Context, version string) []diagnosis.DriverPod {
-	d := diagnosis.ReadDriverPods(ctx, c.Sources, version)
+	d := diagnosis.ReadDriverPods(ctx, c.Clients, version)
 	c.gaps(d.Unseen)
 	c.add("versions.json", "the versions of this program, the driver and the API server", map[string]any{"driver": d, "kubernetes": c.server(ctx, c.Cluster), "time": c.Now})
 	return d.Pods
@@ -127,13 +127,13 @@ func (c *collector) server(ctx context.Context, of *cluster.Cluster) any {
 
 // findings are what the other commands say.
 func (c *collector) findings(ctx context.Context) {
-	facts, err := diagnosis.ReadList(ctx, c.Sources)
+	readings, err := diagnosis.ReadList(ctx, c.Clients)
 	if err != nil {
 		c.gap("the list of volumes", err)
 		return
 	}
-	c.drivers = facts.Drivers
-	list := diagnosis.List(facts)
+	c.drivers = readings.Drivers
+	list := diagnosis.List(readings)
 	c.gaps(list.Unseen)
 	for _, v := range list.Volumes {
 		for _, node := range v.Nodes {
@@ -141,7 +141,7 @@ func (c *collector) findings(ctx context.Context) {
 		}
 	}
 	c.add("list.json", "kubectl cinder list", list)
-	operations := diagnosis.ReadAllOperations(ctx, c.Sources)
+	operations := diagnosis.ReadAllOperations(ctx, c.Clients)
 	c.gaps(operations.Unseen)
 	for _, o := range operations.Operations {
 		c.troubled[o.Node] = true
@@ -150,13 +150,13 @@ func (c *collector) findings(ctx context.Context) {
 	if c.Cloud == nil {
 		return
 	}
-	if orphans, err := diagnosis.FindOrphans(ctx, c.Sources, ""); err != nil {
+	if orphans, err := diagnosis.FindOrphans(ctx, c.Clients, ""); err != nil {
 		c.gap("the orphans", err)
 	} else {
 		c.gaps(orphans.Unseen)
 		c.add("orphans.json", "kubectl cinder orphans", orphans)
 	}
-	if lost, err := diagnosis.FindMissing(ctx, c.Sources); err != nil {
+	if lost, err := diagnosis.FindMissing(ctx, c.Clients); err != nil {
 		c.gap("what is lost", err)
 	} else {
 		c.gaps(lost.Unseen)

@@ -117,14 +117,14 @@ func installation(s *secrets) *world {
 	return &world{answers: answers}
 }
 
-func bundleOf(w *world, s *secrets) support.Bundle {
+func bundleOf(w *world, s *secrets) support.Archive {
 	page := func(_ context.Context, _, _ string, _ int, path string) ([]byte, error) {
 		if path == "/metrics" {
 			return []byte("cinder_csi_build_info{version=\"v1\"} 1\n"), nil
 		}
 		return []byte(`{"operations": [{"method": "CreateVolume", "object": "pvc-1", "lastError": "HTTP 401 for https://u:` + s.plant("page") + `@keystone, token=` + s.plant("pagetoken") + `"}]}`), nil
 	}
-	from := diagnosis.Sources{
+	from := diagnosis.Clients{
 		Cluster: cluster.New("test", &url.URL{Scheme: "https", Host: "cluster.example"}, &http.Client{Transport: w}), Page: page, NodePage: page, Now: at,
 		NoCloud: diagnosis.Gap{What: "Cinder", Why: "cannot log in: password=" + s.plant("gap")},
 	}

@@ -313,7 +313,7 @@ func (l *life) check(cause string) {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	from := diagnosis.Sources{Cluster: l.cluster(&diagnosistest.Recorder{Next: l.rest.http.Transport, Into: r.Cluster}), Namespace: l.namespace, Page: r.RecordPage(real.PodPage), Now: r.Now}
+	from := diagnosis.Clients{Cluster: l.cluster(&diagnosistest.Recorder{Next: l.rest.http.Transport, Into: r.Cluster}), Namespace: l.namespace, Page: r.RecordPage(real.PodPage), Now: r.Now}
 	from.Cloud, err = l.tryLogin("sim-demo", func(next http.RoundTripper) http.RoundTripper {
 		return &diagnosistest.Recorder{Next: next, Into: r.Cloud}
 	})

@@ -111,7 +111,7 @@ func (s setting) distribution(second bool, ca string) (string, error) {
 		"driver":            fields{"capacity": true},
 		"snapshots":         fields{"enabled": s["snapshots"] != "none", "backup": map[bool]string{true: "enabled", false: "disabled"}[s["snapshots"] == "backup"]},
 		"nodeLifecycle":     fields{"startupTaint": s.on("taint"), "drainHook": s.on("drain")},
-		"planes":            fields{"controller": controller, "node": node},
+		"roles":             fields{"controller": controller, "node": node},
 	}
 	if s.monitored() {
 		spec["monitoring"] = fields{"kind": s["monitoring"], "alerts": true}

@@ -62,7 +62,7 @@ spec:
     infraID: tenant-a-x7k2p
     platform: OpenStack` + access + `
   images: {driver: {registry: registry.example, repository: cinder-csi-driver, tag: test}}
-  planes: {controller: {replicas: 1}}
+  roles: {controller: {replicas: 1}}
 `
 }
 

@@ -426,7 +426,7 @@ func (r *run) switches(t *testing.T) {
 					t.Parallel()
 					var decided plan.Result
 					_, err := switches.Configure(row, func(spec map[string]any) error {
-						if at(spec, "planes", "controller", "runAsUser") != nil {
+						if at(spec, "roles", "controller", "runAsUser") != nil {
 							return errors.New("for a management cluster that is not OpenShift")
 						}
 						result, err := decide(spec, target)

@@ -8,8 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// facts are what a rule needs of other documents than its own.
-type facts struct {
+// survey is what a rule needs of other documents than its own.
+type survey struct {
 	clusterID      bool            // a values file has clusterID
 	credentials    bool            // a file has a key of the credentials
 	withoutZones   bool            // a values file or a workload turns topology off
@@ -32,9 +32,9 @@ type facts struct {
 	defaultSnapshotClass string // that of the bundle; found while the documents are read
 }
 
-// survey collects the facts. Two hosted clusters are an error: a bundle is for one.
-func (in *input) survey() (*facts, error) {
-	f := &facts{identity: map[string]bool{}, otherSecrets: map[string]int{}, cloudConfig: providerConfig, cloudConfigKey: "config"}
+// survey reads it. Two hosted clusters are an error: a bundle is for one.
+func (in *input) survey() (*survey, error) {
+	f := &survey{identity: map[string]bool{}, otherSecrets: map[string]int{}, cloudConfig: providerConfig, cloudConfigKey: "config"}
 	var first document
 	for _, d := range in.documents {
 		f.openShift = f.openShift || slices.Contains([]string{configGroup, operatorGroup, hyperShiftGroup}, d.group())
@@ -86,7 +86,7 @@ func extraArgsTurnZonesOff(d document) bool {
 	})
 }
 
-func (f *facts) addInfrastructure(d document) {
+func (f *survey) addInfrastructure(d document) {
 	if name := d.text("spec", "cloudConfig", "name"); name != "" {
 		f.cloudConfig = name
 	}

@@ -44,14 +44,14 @@ func KindOf(resource string) (Kind, bool) {
 	return k, found
 }
 
-// Target names a volume by one of its objects.
-type Target struct {
+// Subject names a volume by one of its objects.
+type Subject struct {
 	Kind            Kind
 	Namespace, Name string
 }
 
-// String names the target as kubectl does.
-func (t Target) String() string {
+// String names the object as kubectl does.
+func (t Subject) String() string {
 	if t.Kind == Claim || t.Kind == Pod || t.Kind == SnapshotOf {
 		return fmt.Sprintf("%s %s/%s", strings.TrimSuffix(string(t.Kind), "s"), t.Namespace, t.Name)
 	}
@@ -59,7 +59,7 @@ func (t Target) String() string {
 }
 
 // path is where the API server has the object.
-func (t Target) path() string {
+func (t Subject) path() string {
 	name := url.PathEscape(t.Name)
 	switch t.Kind {
 	case Volume:
@@ -76,7 +76,7 @@ func (t Target) path() string {
 var ErrNoVolume = errors.New("no volume")
 
 // Find leads from an object to the claims and PersistentVolumes of its volumes: several for a pod.
-func Find(ctx context.Context, c *cluster.Cluster, t Target) ([]Target, error) {
+func Find(ctx context.Context, c *cluster.Cluster, t Subject) ([]Subject, error) {
 	switch t.Kind {
 	case Pod:
 		return claimsOfPod(ctx, c, t)
@@ -88,7 +88,7 @@ func Find(ctx context.Context, c *cluster.Cluster, t Target) ([]Target, error) {
 		if a.Spec.Source.PersistentVolumeName == nil {
 			return nil, fmt.Errorf("%w: %s names no PersistentVolume", ErrNoVolume, t)
 		}
-		return []Target{{Kind: Volume, Name: *a.Spec.Source.PersistentVolumeName}}, nil
+		return []Subject{{Kind: Volume, Name: *a.Spec.Source.PersistentVolumeName}}, nil
 	case SnapshotOf:
 		var s struct {
 			Spec struct {
@@ -104,25 +104,25 @@ func Find(ctx context.Context, c *cluster.Cluster, t Target) ([]Target, error) {
 			return nil, fmt.Errorf("%w: %s is not of a claim, but of a VolumeSnapshotContent; see: %s", ErrNoVolume, t,
 				shell.Line("kubectl", "--namespace", shell.Name(t.Namespace, "NAMESPACE"), "describe", "volumesnapshot", shell.Name(t.Name, "SNAPSHOT")))
 		}
-		return []Target{{Claim, t.Namespace, s.Spec.Source.Claim}}, nil
+		return []Subject{{Claim, t.Namespace, s.Spec.Source.Claim}}, nil
 	case Cinder:
 		return byHandle(ctx, c, t)
 	}
-	return []Target{t}, nil
+	return []Subject{t}, nil
 }
 
-func claimsOfPod(ctx context.Context, c *cluster.Cluster, t Target) ([]Target, error) {
+func claimsOfPod(ctx context.Context, c *cluster.Cluster, t Subject) ([]Subject, error) {
 	var p corev1.Pod
 	if err := c.Get(ctx, t.path(), &p); err != nil {
 		return nil, err
 	}
-	var all []Target
+	var all []Subject
 	for _, v := range p.Spec.Volumes {
 		switch {
 		case v.PersistentVolumeClaim != nil:
-			all = append(all, Target{Claim, t.Namespace, v.PersistentVolumeClaim.ClaimName})
+			all = append(all, Subject{Claim, t.Namespace, v.PersistentVolumeClaim.ClaimName})
 		case v.Ephemeral != nil:
-			all = append(all, Target{Claim, t.Namespace, p.Name + "-" + v.Name})
+			all = append(all, Subject{Claim, t.Namespace, p.Name + "-" + v.Name})
 		}
 	}
 	if len(all) == 0 {
@@ -132,15 +132,15 @@ func claimsOfPod(ctx context.Context, c *cluster.Cluster, t Target) ([]Target, e
 }
 
 // byHandle finds the PersistentVolumes of a volume of Cinder. More than one is a fault that the reports show.
-func byHandle(ctx context.Context, c *cluster.Cluster, t Target) ([]Target, error) {
+func byHandle(ctx context.Context, c *cluster.Cluster, t Subject) ([]Subject, error) {
 	volumes, err := cluster.List[corev1.PersistentVolume](ctx, c, "/api/v1/persistentvolumes")
 	if err != nil {
 		return nil, err
 	}
-	var all []Target
+	var all []Subject
 	for _, v := range volumes {
 		if strings.EqualFold(handleOf(&v), t.Name) {
-			all = append(all, Target{Kind: Volume, Name: v.Name})
+			all = append(all, Subject{Kind: Volume, Name: v.Name})
 		}
 	}
 	if len(all) > 0 {

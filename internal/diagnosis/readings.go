@@ -12,9 +12,9 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/cause"
 )
 
-// Facts are everything that Read found out about one claim. A nil pointer means that the object does not exist or was not read; Gaps
+// Readings are everything that Read found out about one claim. A nil pointer means that the object does not exist or was not read; Gaps
 // tells the two apart.
-type Facts struct {
+type Readings struct {
 	Now             time.Time
 	Namespace, Name string
 
@@ -36,7 +36,7 @@ type Facts struct {
 	Leases          []Lease
 	Operations      []Operation
 
-	Cloud *CloudFacts // nil: the cloud was not read
+	Cloud *CloudReadings // nil: the cloud was not read
 	Gaps  []Gap
 }
 
@@ -85,8 +85,8 @@ type Operation struct {
 	LastCause cause.ID   `json:"lastCause"`
 }
 
-// CloudFacts are what Cinder and Nova say.
-type CloudFacts struct {
+// CloudReadings are what Cinder and Nova say.
+type CloudReadings struct {
 	Name        string
 	Missing     bool         // Cinder has no volume of this ID
 	Volume      *CloudVolume // nil: there is none, or it could not be read

@@ -42,16 +42,16 @@ func placeOf(dir, base string, format v1alpha1.Format) (root string, outside map
 	if base == "" || format != v1alpha1.Kustomize {
 		return anywhere, nil, nil
 	}
-	if root, err = Place(dir); err != nil {
+	if root, err = RealPath(dir); err != nil {
 		return "", nil, err
 	}
 	outside, err = readBase(filepath.Join(root, filepath.FromSlash(base)))
 	return filepath.ToSlash(root), outside, err
 }
 
-// Place is a directory's own path: absolute, and with every link followed as far as it exists. From there kustomize goes to what
+// RealPath is a directory's own path: absolute, and with every link followed as far as it exists. From there kustomize goes to what
 // a relative path means.
-func Place(dir string) (string, error) {
+func RealPath(dir string) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", dir, err)
