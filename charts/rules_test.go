@@ -97,6 +97,7 @@ func TestTheChartTakesEachFormOfAValue(t *testing.T) {
 	accepted("controller: {proxy: {http: '%', https: '%'}}", "", "http://proxy:3128", "http://[fd00::1]:3128/", "socks5://proxy.example:1080")
 	accepted("node: {podLabels: {a: '%'}}", "", "b", "v1.0_x-y")
 	accepted("enabled: %", "true", "false")
+	accepted("x-pods: &pods {team: %}\nnode: {podLabels: *pods}", "storage")
 
 	var all []string
 	for _, key := range contract.StorageClassKeys {
