@@ -91,12 +91,13 @@ func TestTheChartTakesEachFormOfAValue(t *testing.T) {
 	accepted("images: {controller: {attacher: {registry: r.example/a, repository: '%'}}}", "csi-attacher", "sig-storage/csi-attacher", "a__b/c.d")
 	accepted("networkPolicy: {enabled: true, ports: [5000], cidrs: ['%'], apiServerCIDRs: ['%'], dnsCIDRs: ['%']}", "10.0.0.0/8", "0.0.0.0/0", "fd00::/8", "::/0", "2001:db8::1/128", "::ffff:10.0.0.0/104")
 	accepted("node: {hostAliases: [{ip: '%', hostnames: [a.example]}]}", "10.0.0.1", "fd00::1", "::1")
-	accepted("driftCheck: {plan: p, schedule: '%'}\n"+"images: {driftcheck: {generator: {registry: r.example}}}", "@daily", "@every 1h30m", "*/5 * * * *", "0 6 * * *", "0,30 8-18 1-7 JAN-MAR MON-FRI", "5/15 0 * * 0", "1-59/2 */2 ? * *")
+	accepted("driftCheck: {plan: p, schedule: '%'}\n"+"images: {driftcheck: {generator: {registry: r.example}}}", "@daily", "@every 1h30m", "*/5 * * * *", "0 6 * * *", "0,30 8-18 1-7 JAN-MAR MON-FRI", "5/15 0 * * 0", "1-59/2 */2 ? * *", "007 6 * * *", "*/90 6,*-8 ? JAN-mar *")
 	accepted("controller: {resources: {driver: {limits: {memory: '%'}}}}", "1Gi", "500M", "0.5Gi", "2e9", "1073741824", "+64Mi")
 	accepted("controller: {resources: {driver: {requests: {cpu: '%'}, limits: {cpu: '%'}}}}", "100m", "1", "1.5")
 	accepted("controller: {proxy: {http: '%', https: '%'}}", "", "http://proxy:3128", "http://[fd00::1]:3128/", "socks5://proxy.example:1080")
 	accepted("node: {podLabels: {a: '%'}}", "", "b", "v1.0_x-y")
 	accepted("enabled: %", "true", "false")
+	accepted("x-pods: &pods {team: %}\nnode: {podLabels: *pods}", "storage")
 
 	var all []string
 	for _, key := range contract.StorageClassKeys {

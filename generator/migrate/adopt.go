@@ -105,6 +105,11 @@ func (a Adoption) stopInstallers() Step {
 	if a.Found == nil {
 		s.Commands = []string{"kubectl --namespace kube-system delete secret -l owner=helm,name=RELEASE"}
 	}
+	for _, w := range slices.Concat(a.controllers(), a.nodes()) {
+		if w.Owner != "" {
+			s.Text += fmt.Sprintf(" %s makes %s again: stop what maintains it first.", w.Owner, w)
+		}
+	}
 	for _, w := range a.controllers() {
 		if w.Release != "" {
 			s.Commands = append(s.Commands, shell.Line("kubectl", "--namespace", w.Namespace, "delete", "secret", "-l", "owner=helm,name="+shell.Name(w.Release, "RELEASE")))
@@ -218,6 +223,6 @@ func (a Adoption) stays() []Step {
 	return []Step{
 		{Text: "Volumes, snapshots, claims, PersistentVolumes and VolumeAttachments stay; both drivers use the same handles and the same labels of nodes."},
 		{Text: "The old classes stay and work with the new driver. The classes of the bundle are added."},
-		{Text: "The old ServiceAccounts, rights and the Secret with cloud.conf stay, for the way back. Delete them when you need it no more."},
+		{Text: "The old Services, ServiceAccounts, rights and the Secret with cloud.conf stay, for the way back. Delete them when you need it no more."},
 	}
 }

@@ -1,6 +1,8 @@
 package migrate
 
 import (
+	storagev1 "k8s.io/api/storage/v1"
+
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/internal/cluster"
@@ -16,7 +18,11 @@ var attributesClassRules = []rule{
 
 // readAttributesClass keeps a class in the configuration. Kubernetes lets nobody change its parameters, so they stay as they are.
 func (p *proposal) readAttributesClass(d document) error {
-	parameters := d.texts("parameters")
+	class, err := typed[storagev1.VolumeAttributesClass](p, d)
+	if err != nil {
+		return err
+	}
+	parameters := class.Parameters
 	parsed, err := contract.ParseAttributesClass(parameters)
 	if err != nil || len(parsed.Remove) > 0 {
 		p.note("the class", "", "it stays in the cluster as it is: the driver of a bundle refuses its parameters, and external-resizer says so at the claim")

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
@@ -40,9 +41,19 @@ var storageClassRules = []rule{
 	{key: "metadata.annotations is-default-class", to: "spec.storageClasses.default", why: "if it is true: your default class stays the only one"},
 	{key: "metadata.name", to: "spec.storageClasses.namePrefix", why: "if it is that of the volume type: the bundle makes a class of that name too, and parameters of a class cannot change"},
 	{key: "parameters", why: "those that the driver does not know are named: the driver of a bundle refuses the claims of such a class"},
+	{key: "allowedTopologies", why: needsZones},
 }
 
+const needsZones = "the class stays as it is, and pods with its claims need nodes with these labels: keep spec.topology.mode enabled"
+
 func (p *proposal) readStorageClass(d document) error {
+	class, err := typed[storagev1.StorageClass](p, d)
+	if err != nil {
+		return err
+	}
+	if len(class.AllowedTopologies) > 0 {
+		p.note("allowedTopologies", "", needsZones)
+	}
 	inTree := d.text("provisioner") == inTreeProvisioner
 	if inTree {
 		p.note("the class", "", inTreeStays)
@@ -150,6 +161,15 @@ var snapshotClassRules = []rule{
 
 // readSnapshotClass keeps a class in the configuration. One that the driver refuses is not the bundle's to change.
 func (p *proposal) readSnapshotClass(d document) error {
+	if _, err := typed[struct {
+		metav1.TypeMeta
+		Metadata       metav1.ObjectMeta `json:"metadata"`
+		Driver         string            `json:"driver"`
+		DeletionPolicy string            `json:"deletionPolicy"`
+		Parameters     map[string]string `json:"parameters"`
+	}](p, d); err != nil {
+		return err
+	}
 	const key = "metadata.annotations is-default-class"
 	parameters, isDefault := d.texts("parameters"), d.annotation("snapshot.storage.kubernetes.io/is-default-class") == "true"
 	_, unknown, err := contract.ParseSnapshotClass(parameters)

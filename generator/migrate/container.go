@@ -111,6 +111,10 @@ func (p *proposal) readContainer(of pods, c corev1.Container, fields map[string]
 	if !driver {
 		p.tellSidecar(key, c)
 	}
+	known, _ := jsonValue(c).(map[string]any)
+	for _, field := range []string{"env", "envFrom", "resources"} {
+		p.strange(key+" "+field, fields[field], known[field])
+	}
 	p.prefix = key + " "
 	defer func() { p.prefix = "" }()
 	if err := p.walk(containerKeys, "", fields, func(string) string { return "the containers of a bundle have none" }); err != nil {

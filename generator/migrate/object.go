@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -135,6 +136,39 @@ func (p *proposal) walk(rules []rule, above string, fields map[string]any, lefto
 	}
 	return nil
 }
+
+// typed is an object as Kubernetes reads it, and has a line for each key that Kubernetes does not have.
+func typed[T any](p *proposal, d document) (o T, err error) {
+	if err := (value{d.yaml}).loosely(&o); err != nil {
+		return o, p.problem("%w", err)
+	}
+	p.strange("", d.yaml, jsonValue(o))
+	return o, nil
+}
+
+// strange has a line for each key that Kubernetes does not have in a value, such as one with a typing error. known is the value as it reads it.
+func (p *proposal) strange(path string, given, known any) {
+	switch given := given.(type) {
+	case map[string]any:
+		has, _ := known.(map[string]any)
+		for _, key := range slices.Sorted(maps.Keys(given)) {
+			switch below, there := has[key]; {
+			case there:
+				p.strange(join(path, key), given[key], below)
+			case !zero(given[key]):
+				p.note(join(path, key), "", "Kubernetes has no such key here; look whether another one was meant")
+			}
+		}
+	case []any:
+		has, _ := known.([]any)
+		for i := range min(len(given), len(has)) {
+			p.strange(fmt.Sprintf("%s[%d]", path, i), given[i], has[i])
+		}
+	}
+}
+
+// zero is a value that Kubernetes leaves out where it writes the object.
+func zero(v any) bool { return (value{v}).empty() || v == false || v == float64(0) || v == int64(0) }
 
 // leftoverOfObject is why a key of an object is left out. Of metadata and status only the keys with a rule are settings.
 func leftoverOfObject(path string) string {

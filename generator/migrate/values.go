@@ -26,7 +26,10 @@ func isValues(d document) bool {
 }
 
 // isChartKey reports whether the chart has a key at its top.
-func isChartKey(key string) bool { return key == "global" || hasRow(key) }
+func isChartKey(key string) bool { return key == "global" || holdsAnchors(key) || hasRow(key) }
+
+// holdsAnchors reports whether a key at the top is there for the anchors of YAML, as in other files of people.
+func holdsAnchors(key string) bool { return strings.HasPrefix(key, "x-") }
 
 // hasRow reports whether a key or one below it has a row.
 func hasRow(key string) bool {
@@ -77,6 +80,9 @@ func provisionerTopology(d document) (any, bool) {
 
 // leftoverOfValues is why a key of values is left out.
 func leftoverOfValues(path string) string {
+	if holdsAnchors(path) {
+		return "no chart has a key of this form; the keys with its anchors have their own lines"
+	}
 	return "import does not know this key: openstack-cinder-csi 2.36.0 has none of this name" + didYouMean(path, chartKeys())
 }
 

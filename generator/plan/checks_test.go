@@ -77,6 +77,10 @@ func TestAPodSettingThatTheClusterWouldRefuseIsAnErrorNow(t *testing.T) {
 		"driver: {extraArgs: {controller: ['--remove-startup-taint=true']}}":                     "use spec.nodeLifecycle.startupTaint",
 		"driftCheck: {schedule: hourly}":                                                         `"hourly" is not a schedule`,
 		"driftCheck: {schedule: 'CRON_TZ=UTC 0 6 * * *'}":                                        "is not a schedule",
+		"driftCheck: {schedule: '0 6 * * * '}":                                                   "is not a schedule",
+		"driftCheck: {schedule: '+5 6 * * *'}":                                                   "is not a schedule",
+		"driftCheck: {schedule: \"0\\t6 * * *\"}":                                                "is not a schedule",
+		"driftCheck: {schedule: '0 25 * * *'}":                                                   "is not a schedule",
 	} {
 		if got := strings.Join(checks(t, spec), "\n"); !strings.Contains(got, want) {
 			t.Errorf("%s: want %q, got %q", spec, want, got)
@@ -96,6 +100,8 @@ func TestPodSettingsThatAreRightPass(t *testing.T) {
 		"roles: {controller: {topologySpreadConstraints: [{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: DoNotSchedule, minDomains: 2, labelSelector: {matchLabels: {app: cinder-csi-controller}}, matchLabelKeys: [pod-template-hash]}]}}",
 		"driftCheck: {schedule: '@daily'}",
 		"driftCheck: {schedule: '*/5 6 * * 1-5'}",
+		"driftCheck: {schedule: '007 6 * * *'}",
+		"driftCheck: {schedule: '*/90 6,*-8 ? JAN-mar *'}",
 	} {
 		if got := checks(t, spec); len(got) > 0 {
 			t.Errorf("%s: want no problem, got %q", spec, got)

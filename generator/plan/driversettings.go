@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -24,12 +25,15 @@ func (d *decider) checkDriverSettings() {
 	}
 }
 
-// checkSchedule follows the API server, which reads a CronJob's schedule with the same library and refuses a time zone in it.
+// scheduleText is what a schedule may be made of: the library also reads a time zone, which the API server refuses, and signs, which the chart does.
+var scheduleText = regexp.MustCompile(`^[@*?0-9][-*?,/.0-9A-Za-z ]*[^ ]$`)
+
+// checkSchedule follows the API server, which reads a CronJob's schedule with the same library.
 func (d *decider) checkSchedule(key, schedule string) {
 	if schedule == "" {
 		return
 	}
-	if _, err := cron.ParseStandard(schedule); err != nil || strings.Contains(schedule, "TZ") || schedule != strings.TrimSpace(schedule) {
+	if _, err := cron.ParseStandard(schedule); err != nil || !scheduleText.MatchString(schedule) {
 		d.problem("%s: %q is not a schedule such as \"0 6 * * *\" or @daily", key, schedule)
 	}
 }

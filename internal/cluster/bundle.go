@@ -58,6 +58,7 @@ type Workload struct {
 	Name      string
 	Release   string // of Helm; empty if no release has it
 	Static    bool   // a Pod that kubelet makes from a file of its node
+	Owner     string // kind and name of what makes it again, such as an object of an operator
 	Pod       corev1.PodSpec
 	// Constraint is the SecurityContextConstraints of OpenShift that the pods require; empty if they require none.
 	Constraint string
@@ -98,6 +99,9 @@ type workload struct {
 func (w workload) of(kind string) Workload {
 	m := w.Metadata
 	all := Workload{Kind: kind, Namespace: m.Namespace, Name: m.Name, Release: m.Annotations["meta.helm.sh/release-name"], Pod: w.Spec.Template.Spec}
+	if i := slices.IndexFunc(m.OwnerReferences, func(o metav1.OwnerReference) bool { return o.Controller != nil && *o.Controller }); i >= 0 {
+		all.Owner = m.OwnerReferences[i].Kind + " " + m.OwnerReferences[i].Name
+	}
 	all.Constraint = w.Spec.Template.Metadata.Annotations["openshift.io/required-scc"]
 	if kind == "Pod" {
 		all.Pod = w.Spec.PodSpec

@@ -230,7 +230,7 @@ var hangs = []struct {
 	}},
 }
 
-// waitForStep waits until an operation in progress has a step.
+// waitForStep waits until an operation in progress has a step, and the driver has read its object.
 func (l *life) waitForStep(method string) {
 	l.t.Helper()
 	var page struct{ Operations []diagnosis.Operation }
@@ -238,13 +238,13 @@ func (l *life) waitForStep(method string) {
 		if response, err := http.Get("http://" + l.http + "/debug/operations"); err == nil {
 			text, _ := io.ReadAll(response.Body)
 			response.Body.Close()
-			if json.Unmarshal(text, &page) == nil && len(page.Operations) > 0 && page.Operations[0].Method == method && page.Operations[0].Step != "" {
+			if json.Unmarshal(text, &page) == nil && len(page.Operations) > 0 && page.Operations[0].Method == method && page.Operations[0].Step != "" && page.Operations[0].State != "" {
 				return
 			}
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
-	l.t.Fatalf("the driver lists no step of %s: %+v", method, page)
+	l.t.Fatalf("the driver lists no step and state of %s: %+v", method, page)
 }
 
 // lock locks a server, as an operator of the cloud does.

@@ -21,6 +21,11 @@ const controllers = "namespace-controller,serviceaccount-controller,root-ca-cert
 // startServer starts a server for one test.
 func startServer(t *testing.T) *server {
 	t.Helper()
+	return startServerWith(t, controllers)
+}
+
+func startServerWith(t *testing.T, controllers string) *server {
+	t.Helper()
 	s := &server{controlplane.NewWorkdir(t)}
 	s.Env = append(s.Env, "HELM_CACHE_HOME="+s.Dir, "HELM_CONFIG_HOME="+s.Dir, "HELM_DATA_HOME="+s.Dir)
 	s.Start(t, controllers)

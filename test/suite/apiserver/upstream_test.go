@@ -140,7 +140,7 @@ func checkSwapped(t *testing.T, before, after map[string]map[string]any, deploym
 func (s *server) objects(t *testing.T) map[string]map[string]any {
 	t.Helper()
 	var read struct{ Items []map[string]any }
-	text := s.run(t, "kubectl", "get", "deployments,daemonsets,csidrivers,storageclasses,clusterroles,clusterrolebindings,serviceaccounts", "--all-namespaces", "-o", "json")
+	text := s.run(t, "kubectl", "get", "deployments,statefulsets,daemonsets,csidrivers,storageclasses,clusterroles,clusterrolebindings,serviceaccounts", "--all-namespaces", "-o", "json")
 	if err := json.Unmarshal([]byte(text), &read); err != nil {
 		t.Fatal(err)
 	}
