@@ -50,16 +50,16 @@ func pluginCommands() string {
 func causesParts() map[string]string {
 	table := func(driver bool) string {
 		var b strings.Builder
-		b.WriteString("| cause | means | do | who | passes |\n| --- | --- | --- | --- | --- |\n")
+		b.WriteString("| cause | means | do | who |\n| --- | --- | --- | --- |\n")
 		for _, c := range cause.All() {
-			passes := ""
+			if c.Driver() != driver {
+				continue
+			}
+			who, _, _ := strings.Cut(strings.Replace(string(c.Who), "nobody", "", 1), " ") // the page explains the word
 			if c.Passes {
-				passes = "yes"
+				who = strings.TrimPrefix(who+", passes", ", ")
 			}
-			if c.Driver() == driver {
-				who, _, _ := strings.Cut(strings.Replace(string(c.Who), "nobody", "", 1), " ") // the page explains the word
-				fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", c.ID, c.Means, c.Do, who, passes)
-			}
+			fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", c.ID, c.Means, c.Do, who)
 		}
 		return b.String()
 	}
