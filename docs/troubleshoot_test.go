@@ -56,7 +56,7 @@ var alike = map[string]string{
 // causesParts are the tables of the page of causes. Causes of the plugin that are alike, and have the same remedy, share a row.
 func causesParts() map[string]string {
 	table := func(driver bool) string {
-		var rows []cause.Cause // without an ID
+		var rows []cause.Cause                                             // without an ID
 		ids, alone := map[cause.Cause][]string{}, map[cause.Cause]string{} // what a cause means if no other shares its row
 		for _, c := range cause.All() {
 			if c.Driver() != driver {
