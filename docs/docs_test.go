@@ -60,19 +60,28 @@ func tableOf(bind func(*pflag.FlagSet)) string {
 	return b.String()
 }
 
+// optionsTable lists the keys of cloud.conf, those of [Global] without their section. Keys that mean the same share a row.
 func optionsTable() string {
-	var b strings.Builder
-	b.WriteString("| section | key | kind | default | restart | meaning |\n| --- | --- | --- | --- | --- | --- |\n")
+	type row struct{ meaning, fallback string }
+	var rows []row
+	keys := map[row][]string{}
 	for _, o := range config.Options {
-		fallback := o.Default
-		if fallback != "" {
-			fallback = "`" + fallback + "`"
+		r := row{meaning: o.Meaning}
+		if o.Default != "" {
+			r.fallback = "`" + o.Default + "`"
 		}
-		effect := ""
 		if o.NeedsRestart() {
-			effect = "yes"
+			r.meaning += ". Restart"
 		}
-		fmt.Fprintf(&b, "| `%s` | `%s` | %s | %s | %s | %s |\n", o.Section, o.Key, o.Kind, fallback, effect, o.Meaning)
+		if keys[r] == nil {
+			rows = append(rows, r)
+		}
+		keys[r] = append(keys[r], "`"+strings.TrimPrefix("["+o.Section+"] ", "[Global] ")+o.Key+"`")
+	}
+	var b strings.Builder
+	b.WriteString("| key | default | meaning |\n| --- | --- | --- |\n")
+	for _, r := range rows {
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", strings.Join(keys[r], ", "), r.fallback, r.meaning)
 	}
 	return b.String()
 }
@@ -121,10 +130,12 @@ func flagsOf(root *cobra.Command) string {
 // ofKubernetes are the keys below those that take what Kubernetes takes.
 var ofKubernetes = regexp.MustCompile(`\.(affinity|tolerations\[\]|topologySpreadConstraints\[\])\.`)
 
+// distributionKeys is a table of all keys. What is refused is in the schema, and in the message of the refusal.
 func distributionKeys() string {
 	var b strings.Builder
-	b.WriteString("| key | holds | default | meaning | refused |\n| --- | --- | --- | --- | --- |\n")
+	b.WriteString("| key | default | meaning |\n| --- | --- | --- |\n")
 	keys := v1alpha1.Keys()
+	first := map[v1alpha1.Key]string{} // where a key of this name, kind and meaning is
 	for i, k := range keys {
 		// An object whose meaning is that of its keys says nothing more.
 		groups := k.Type == "object" && k.Default == "" && k.Refused == "" && !strings.Contains(k.Meaning, ". ") &&
@@ -132,10 +143,45 @@ func distributionKeys() string {
 		if groups || ofKubernetes.MatchString(k.Path) {
 			continue
 		}
-		kind := strings.ReplaceAll(k.Type, "true or false", "boolean")
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", k.Path, kind, k.Default, k.Meaning, k.Refused)
+		parent, name := k.Path[:max(strings.LastIndex(k.Path, "."), 0)], k.Path[strings.LastIndex(k.Path, ".")+1:]
+		same := k
+		same.Path = name
+		if strings.HasPrefix(parent, "spec.storageClasses.extra") && first[same] != "" { // overrides has it
+			continue
+		}
+		first[same] = k.Path
+		if k.Path == "spec.storageClasses.extra" {
+			k.Meaning += " Its other keys are those of `spec.storageClasses.overrides`."
+		}
+		if k.Default == "none" && !strings.HasPrefix(k.Type, "one of ") {
+			k.Default = "" // the page says what that means
+		}
+		k.Meaning = strings.TrimSuffix(k.Meaning, " Its keys are those of `spec.images.driver`.") // as the page says of all images
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", k.Path+suffixOf(k.Type), k.Default, k.Meaning+valuesOf(k))
 	}
 	return b.String()
+}
+
+// suffixOf is what the path of a key ends with if it holds several.
+func suffixOf(kind string) string {
+	switch {
+	case strings.HasPrefix(kind, "list of "):
+		return "[]"
+	case strings.HasSuffix(kind, " by name"):
+		return ".*"
+	}
+	return ""
+}
+
+// valuesOf names the values of a key that takes one of a few, if its meaning and default leave any out.
+func valuesOf(k v1alpha1.Key) string {
+	values, is := strings.CutPrefix(k.Type, "one of ")
+	for value := range strings.SplitSeq(values, ", ") {
+		if is && !regexp.MustCompile(`\b`+value+`\b`).MatchString(k.Meaning) {
+			return " One of " + values + "."
+		}
+	}
+	return ""
 }
 
 // rulesBlock writes access rules as the JSON that the openstack client reads.
@@ -158,7 +204,7 @@ func rulesBlock(rules []openstack.AccessRule) string {
 }
 
 // exitCodes lists the exit codes of a program.
-func exitCodes(exits []cli.Exit) string {
+func exitCodes(exits []command.Exit) string {
 	var b strings.Builder
 	b.WriteString("| code | meaning |\n| --- | --- |\n")
 	for _, e := range exits {
@@ -221,7 +267,7 @@ func TestDoctorKnowsEveryMicroversionOfTheDriver(t *testing.T) {
 func TestReferencesListWhatTheCodeHas(t *testing.T) {
 	for path, parts := range map[string]map[string]string{
 		"reference/driver.md": {
-			"flags": flagsTable(), "options": optionsTable(), "guest-token": guestTokenTable(),
+			"flags": flagsTable(), "options": optionsTable(), "guest-token": guestTokenTable(), "exits": describedTable("code", config.Exits),
 			"class": describedTable("key", contract.StorageClassParameters), "attributes-class": describedTable("key", contract.AttributesClassParameters),
 			"snapshot-class": describedTable("key", contract.SnapshotClassParameters), "metadata": describedTable("key", contract.VolumeMetadata),
 		},
@@ -229,7 +275,7 @@ func TestReferencesListWhatTheCodeHas(t *testing.T) {
 		"reference/keys.md":            {"keys": distributionKeys()},
 		"../generator/migrate/KEYS.md": {"import": importRows()},
 		"how-to/troubleshoot.md":       troubleshootParts(t),
-		"reference/kubectl-cinder.md":  {"commands": pluginCommands(), "flags": flagsOf(command.Commands())},
+		"reference/kubectl-cinder.md":  {"commands": pluginCommands(), "flags": flagsOf(command.Commands()), "exits": exitCodes(command.Exits)},
 		"reference/causes.md":          causesParts(),
 		"reference/access-rules.md":    {"access-rules": rulesBlock(openstack.AccessRules())},
 	} {

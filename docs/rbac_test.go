@@ -18,6 +18,9 @@ import (
 	"github.com/cinder-csi/cinder-csi/test/kit/page"
 )
 
+// mainAccount has most of the roles.
+const mainAccount = "cinder-csi-controller"
+
 // roleRow is one resource in the rules of a role.
 type roleRow struct{ account, role, target string }
 
@@ -131,26 +134,37 @@ func rightsTable(t *testing.T) string {
 	t.Helper()
 	const whyFile = "testdata/rights.txt"
 	emitted, origin := emittedRights(t)
-	why, unused := reasonsIn(t, whyFile), reasonsIn(t, "../test/suite/cluster/unused-rights.txt")
-	seen, err := os.ReadFile("../test/suite/cluster/testdata/used-rights.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	used := rights.ParseUsed(string(seen))
-	checkUnused(t, emitted, maps.Clone(unused))
+	why := reasonsIn(t, whyFile)
+	checkUnused(t, emitted, reasonsIn(t, "../test/suite/cluster/unused-rights.txt"))
 	rows := slices.SortedFunc(maps.Keys(emitted), func(a, b roleRow) int {
 		return cmp.Or(strings.Compare(a.account, b.account), strings.Compare(a.role, b.role), strings.Compare(a.target, b.target))
 	})
-	var b strings.Builder
-	b.WriteString("| account | role | in | resource | verbs | who needs it, and why | not used in the run |\n| --- | --- | --- | --- | --- | --- | --- |\n")
+	type line struct{ role, in, verbs, why string }
+	var lines []line
+	targets := map[line][]string{} // resources of one role with the same verbs and the same reason share a line
 	for _, row := range rows {
 		key := row.role + " " + row.target
 		if why[key] == "" {
 			t.Errorf("%s has no line for %q", whyFile, key)
 		}
-		granted, unusedOf := verbsOf(emitted[row], used, unused)
-		fmt.Fprintf(&b, "| %s | %s | %s | `%s` | %s | %s | %s |\n", row.account, row.role, origin[row.role], row.target, granted, why[key], unusedOf)
+		reason := why[key]
+		if program, does, _ := strings.Cut(reason, " "); strings.HasPrefix(row.role, "cinder-"+program) { // the role names it
+			reason = does
+		}
+		l := line{row.role, strings.TrimPrefix(origin[row.role], "always"), verbsOf(emitted[row]), reason}
+		if row.account != mainAccount {
+			l.role += " of " + row.account
+		}
+		if targets[l] == nil {
+			lines = append(lines, l)
+		}
+		targets[l] = append(targets[l], "`"+row.target+"`")
 		delete(why, key)
+	}
+	var b strings.Builder
+	b.WriteString("| role | in | resource | verbs | why: the program of the role |\n| --- | --- | --- | --- | --- |\n")
+	for _, l := range lines {
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", l.role, l.in, strings.Join(targets[l], ", "), l.verbs, l.why)
 	}
 	for _, key := range slices.Sorted(maps.Keys(why)) {
 		t.Errorf("%s has a line for %q, which no role has", whyFile, key)
@@ -171,26 +185,17 @@ func checkUnused(t *testing.T, emitted map[roleRow][]rights.Grant, unused map[st
 	}
 }
 
-// verbsOf are the verbs of a row, and why a call used some of them not, or none.
-func verbsOf(grants []rights.Grant, used map[string]bool, unused map[string]string) (granted, unusedOf string) {
+// verbsOf are the verbs of a row.
+func verbsOf(grants []rights.Grant) string {
 	order := []string{"get", "list", "watch", "create", "update", "patch", "delete", "use"}
 	slices.SortFunc(grants, func(a, b rights.Grant) int {
 		return cmp.Compare(slices.Index(order, a.Verb), slices.Index(order, b.Verb))
 	})
-	var all, reasons []string
-	seen := false
+	var all []string
 	for _, g := range grants {
 		all = append(all, g.Verb)
-		if used[g.String()] {
-			seen = true
-		} else if reason := unused[g.String()]; reason != "" {
-			reasons = append(reasons, "not "+g.Verb+": "+reason)
-		}
 	}
-	if unusedOf = strings.Join(reasons, "; "); unusedOf == "" && !seen {
-		unusedOf = "not in that bundle"
-	}
-	return strings.Join(all, ", "), unusedOf
+	return strings.Join(all, ", ")
 }
 
 func TestTheReferenceListsTheRightsInTheCluster(t *testing.T) {

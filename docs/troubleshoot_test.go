@@ -3,6 +3,7 @@ package docs
 import (
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -46,20 +47,43 @@ func pluginCommands() string {
 	return b.String()
 }
 
-// causesParts are the tables of the page of causes.
+// alike are the kinds of causes that share a row, by the end of their IDs, with what they mean together.
+var alike = map[string]string{
+	".waiting": "the step is in progress",
+	".error":   "the step fails, and the error names no cause",
+}
+
+// causesParts are the tables of the page of causes. Causes of the plugin that are alike, and have the same remedy, share a row.
 func causesParts() map[string]string {
 	table := func(driver bool) string {
-		var b strings.Builder
-		b.WriteString("| cause | means | do | who | passes |\n| --- | --- | --- | --- | --- |\n")
+		var rows []cause.Cause                                             // without an ID
+		ids, alone := map[cause.Cause][]string{}, map[cause.Cause]string{} // what a cause means if no other shares its row
 		for _, c := range cause.All() {
-			passes := ""
+			if c.Driver() != driver {
+				continue
+			}
+			id, own := "`"+string(c.ID)+"`", c.Means
+			if means := alike[path.Ext(string(c.ID))]; means != "" && !driver {
+				c.Means = means
+			}
+			c.ID = ""
+			if ids[c] == nil {
+				rows, alone[c] = append(rows, c), own
+			}
+			ids[c] = append(ids[c], id)
+		}
+		var b strings.Builder
+		b.WriteString("| cause | means | do | who |\n| --- | --- | --- | --- |\n")
+		for _, c := range rows {
+			means := c.Means
+			if len(ids[c]) == 1 {
+				means = alone[c]
+			}
+			who, _, _ := strings.Cut(strings.Replace(string(c.Who), "nobody", "", 1), " ") // the page explains the word
 			if c.Passes {
-				passes = "yes"
+				who = strings.TrimPrefix(who+", passes", ", ")
 			}
-			if c.Driver() == driver {
-				who, _, _ := strings.Cut(strings.Replace(string(c.Who), "nobody", "", 1), " ") // the page explains the word
-				fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", c.ID, c.Means, c.Do, who, passes)
-			}
+			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", strings.Join(ids[c], ", "), means, c.Do, who)
 		}
 		return b.String()
 	}

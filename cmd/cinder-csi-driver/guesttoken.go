@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/cinder-csi/cinder-csi/driver/config"
 	"github.com/cinder-csi/cinder-csi/driver/guestaccess"
 )
 
@@ -26,7 +27,7 @@ func guestToken(ctx context.Context, args []string, stderr io.Writer) int {
 	o.Bind(flags)
 	switch err := flags.Parse(args); {
 	case errors.Is(err, pflag.ErrHelp):
-		return 0
+		return config.ExitOK
 	case err != nil:
 		return failed(stderr, err)
 	case flags.NArg() > 0:
@@ -46,12 +47,12 @@ func guestToken(ctx context.Context, args []string, stderr io.Writer) int {
 	if err := keeper.Run(ctx); err != nil {
 		return failed(stderr, err)
 	}
-	return 0
+	return config.ExitOK
 }
 
 func failed(stderr io.Writer, err error) int {
 	fmt.Fprintln(stderr, "cinder-csi-driver "+guestTokenCommand+":", err)
-	return 1
+	return config.ExitFailure
 }
 
 // healthOf serves /healthz.

@@ -51,15 +51,15 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	showVersion := flags.Bool("version", false, "print the version and exit")
 	switch err := flags.Parse(args); {
 	case errors.Is(err, pflag.ErrHelp):
-		return 0
+		return config.ExitOK
 	case err != nil:
 		fmt.Fprintln(stderr, "cinder-csi-driver:", err)
-		return 1
+		return config.ExitFailure
 	case flags.NArg() == 1 && flags.Arg(0) == "access-rules":
 		encoder := json.NewEncoder(stdout)
 		encoder.SetIndent("", "  ")
 		_ = encoder.Encode(openstack.AccessRules()) // it fails only if the reader has closed stdout
-		return 0
+		return config.ExitOK
 	case flags.NArg() == 1 && flags.Arg(0) == awaitDetachedCommand && os.Getenv(nodeVariable) != "":
 		if name := os.Getenv(driverVariable); name != "" && !flags.Changed("driver-name") {
 			cfg.DriverName = name
@@ -69,19 +69,19 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return awaitDetached(ctx, cfg, flags.Arg(1), stderr)
 	case flags.NArg() > 0:
 		fmt.Fprintf(stderr, "cinder-csi-driver: unexpected argument %q; all settings are flags, and the commands are access-rules, await-detached [NODE] and guest-token\n", flags.Arg(0))
-		return 1
+		return config.ExitFailure
 	case *showVersion:
 		fmt.Fprintln(stdout, "cinder-csi-driver", buildVersion())
-		return 0
+		return config.ExitOK
 	}
 	if n := processors(cfg, os.Getenv("GOMAXPROCS")); n > 0 {
 		runtime.GOMAXPROCS(n)
 	}
 	if err := driver.Run(ctx, cfg, driver.Dependencies{Version: buildVersion(), Stderr: stderr}); err != nil {
 		fmt.Fprintln(stderr, "cinder-csi-driver:", err)
-		return 1
+		return config.ExitFailure
 	}
-	return 0
+	return config.ExitOK
 }
 
 // processors is how many processors run the Go code of this role; 0 leaves that to Go. GOMAXPROCS replaces it. Go keeps memory for each
@@ -106,9 +106,9 @@ const (
 func awaitDetached(ctx context.Context, cfg config.Config, node string, stderr io.Writer) int {
 	if err := driver.AwaitDetached(ctx, cfg.DriverName, node, cfg.Master, stderr); err != nil {
 		fmt.Fprintln(stderr, "cinder-csi-driver: await-detached:", err)
-		return 1
+		return config.ExitFailure
 	}
-	return 0
+	return config.ExitOK
 }
 
 // buildVersion is the version from the linker, or else the module version, or else the commit.

@@ -36,14 +36,8 @@ const (
 	Usage     = 64 // wrong usage or an invalid configuration
 )
 
-// Exit is an exit code and what it means. They are a contract with scripts.
-type Exit struct {
-	Code    int
-	Meaning string
-}
-
-// Exits are all exit codes, as the reference lists them.
-var Exits = []Exit{
+// Exits are all exit codes, as the reference lists them. They are a contract with scripts.
+var Exits = []command.Exit{
 	{OK, "done; with `--check`: DIR is what would be written"},
 	{Failure, "failure: the cloud did not answer, the credential may not list zones or volume types, a check found something wrong, an internal error"},
 	{Different, "only with `--check`, of `generate` or `plan`: a difference"},

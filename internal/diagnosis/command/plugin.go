@@ -18,6 +18,19 @@ const (
 	exitUsage   = 64
 )
 
+// Exit is an exit code and what it means. They are a contract with scripts.
+type Exit struct {
+	Code    int
+	Meaning string
+}
+
+// Exits are all exit codes of the plugin, as the reference lists them.
+var Exits = []Exit{
+	{exitOK, "nothing hangs, and there is no finding"},
+	{exitFailure, "a step waits or has failed, there is a finding, or something could not be read"},
+	{exitUsage, "wrong usage; of `orphans` also a cluster ID that is not known"},
+}
+
 // defaultTimeout is the default of --timeout.
 const defaultTimeout = 2 * time.Minute
 

@@ -98,7 +98,7 @@ func ParseReasons(text string) (map[string]string, error) {
 	return reasons, nil
 }
 
-// Format lists the grants that calls used, a line each and in order, for ParseUsed.
+// Format lists the grants that calls used, a line each and in order.
 func Format(r Result) string {
 	var lines []string
 	for g := range r.Used {
@@ -106,13 +106,4 @@ func Format(r Result) string {
 	}
 	slices.Sort(lines)
 	return strings.Join(slices.Compact(lines), "")
-}
-
-// ParseUsed reads what Format wrote: the names of grants that calls used.
-func ParseUsed(text string) map[string]bool {
-	used := map[string]bool{}
-	for line := range strings.Lines(text) {
-		used[strings.TrimSpace(line)] = true
-	}
-	return used
 }
