@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -141,17 +142,22 @@ func TestADriverWaitsForTheProcessThatHasItsSocket(t *testing.T) {
 func TestAKilledDriverOwnsNothing(t *testing.T) {
 	t.Parallel()
 	if endpoint := os.Getenv("OWN_ENDPOINT"); endpoint != "" {
-		if _, err := Own(t.Context(), endpoint, slog.Default()); err != nil {
+		release, err := Own(t.Context(), endpoint, slog.Default())
+		if err != nil {
 			t.Fatal(err)
 		}
 		fmt.Println("owned")
-		select {}
+		_, _ = io.Copy(io.Discard, os.Stdin) // a process that waits for nothing ends as a deadlock
+		release()
 	}
 	endpoint := "unix://" + filepath.Join(t.TempDir(), "csi.sock")
 	other := exec.Command(os.Args[0], "-test.run=^TestAKilledDriverOwnsNothing$")
 	other.Env = append(os.Environ(), "OWN_ENDPOINT="+endpoint)
 	out, err := other.StdoutPipe()
 	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := other.StdinPipe(); err != nil { // open until it is killed
 		t.Fatal(err)
 	}
 	if err := other.Start(); err != nil {
@@ -163,7 +169,7 @@ func TestAKilledDriverOwnsNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := Own(ctx, endpoint, slog.New(slog.DiscardHandler)); err == nil {
-		t.Error("want it owned by the other process")
+		t.Fatal("want it owned by the other process")
 	}
 	_ = other.Process.Kill()
 	_ = other.Wait()
