@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -189,6 +190,22 @@ func TestExamplesAreValidWhereTheyAre(t *testing.T) {
 				args = append(args, "--base", base)
 			}
 			run(t, args...)
+		}
+	}
+}
+
+// A person reads what a cloud changed before it is applied.
+func TestThePatchesOfAnExampleAreShort(t *testing.T) {
+	const most = 200
+	for _, target := range targets {
+		lines := 0
+		for name, text := range files(t, filepath.Join(target, "kustomize")) {
+			if filepath.Base(filepath.Dir(name)) == "patches" {
+				lines += strings.Count(text, "\n")
+			}
+		}
+		if lines == 0 || lines > most {
+			t.Errorf("%s: want at most %d lines of patches, got %d", target, most, lines)
 		}
 	}
 }

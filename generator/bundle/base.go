@@ -76,7 +76,7 @@ func (p *plane) writeBase(t Tree, dir string, base rendering, keep func(*rendere
 		resources = append(resources, constant(name))
 	}
 	text, err := writer{compare: byOrder(keyOrder)}.document(kustomization(object{"resources": resources}))
-	t[path.Join(dir, kustomizationFile)] = slices.Concat([]byte(baseNotice+p.simulated()), text)
+	t[path.Join(dir, kustomizationFile)] = slices.Concat(p.notice(baseNotice), text)
 	return err
 }
 
@@ -86,8 +86,8 @@ func (p *plane) writeFile(t Tree, name string, objects []*rendered) error {
 		return nil
 	}
 	text, err := textOf(objects)
-	t[name] = slices.Concat([]byte(baseNotice+p.simulated()), text)
+	t[name] = slices.Concat(p.notice(baseNotice), text)
 	return err
 }
 
-const baseNotice = "# Rendered from charts/cinder-csi with the defaults of the target: edits are lost. Change it by patches above it.\n"
+const baseNotice = "# Rendered from charts/cinder-csi with the defaults of the target: edits are lost. Change it by patches above it."
