@@ -17,13 +17,13 @@ import (
 const upstreamChart = "openstack-cinder-csi"
 
 var (
-	chartKeyNames = []string{"chart", "chartName", "chartname", "name", "releaseName"}
+	chartKeyNames = []string{"chart", "chartName", "chartname", "chart_ref", "name", "releaseName"}
 	// valuesKeys hold values, as a mapping, as a text, or as a list of both.
-	valuesKeys = []string{"values", "valuesObject", "valuesContent", "valuesInline", "valuesTemplate", "valuesSources"}
+	valuesKeys = []string{"values", "valuesObject", "valuesContent", "valuesInline", "valuesTemplate", "valuesSources", "release_values"}
 	// setKeys hold single values: a list of names and values, or a mapping of keys with dots.
 	setKeys = []string{"set", "set_string", "parameters"}
 	// elsewhereKeys name values that stand elsewhere.
-	elsewhereKeys = []string{"valuesFrom", "valueFiles", "valuesFiles", "valuesFile", "additionalValuesFiles"}
+	elsewhereKeys = []string{"valuesFrom", "valueFiles", "valuesFiles", "valuesFile", "additionalValuesFiles", "values_files"}
 )
 
 // carried gives the documents of a carrier. A text in it that cannot be read is an error that says what to give instead. An object without
@@ -33,23 +33,27 @@ func carried(d document) ([]document, error) {
 	if isWorkload(d.kind()) { // a label may have the name of the chart
 		return nil, nil
 	}
-	c.walk(d.yaml)
-	if len(c.found) > 0 {
-		c.beside("", d.yaml)
-	}
-	if d.kind() == "HelmChartConfig" && c.found == nil { // K3s and RKE2: it changes the values of the HelmChart of its name
-		if spec, _ := d.yaml["spec"].(map[string]any); spec["valuesContent"] != nil {
-			c.add(map[string]any{"valuesContent": spec["valuesContent"]}, true)
+	spec, _ := d.yaml["spec"].(map[string]any)
+	switch {
+	case d.kind() == "ConfigMap":
+		c.manifests()
+	case d.kind() == "HelmChartConfig" && spec["valuesContent"] != nil: // K3s and RKE2: it changes the values of the HelmChart of its name
+		c.add(map[string]any{"valuesContent": spec["valuesContent"]}, true)
+	default:
+		if c.walk(d.yaml); c.found == nil {
+			c.byKeys = true
+			c.walk(d.yaml)
 		}
 	}
-	if d.kind() == "ConfigMap" {
-		c.manifests()
+	if len(c.found) > 0 && d.kind() != "ConfigMap" && d.kind() != "HelmChartConfig" {
+		c.beside("", d.yaml)
 	}
 	return c.found, c.err
 }
 
 type carrier struct {
 	document document
+	byKeys   bool // nothing names the chart, so its values are known by their keys
 	found    []document
 	replaced []Note // of the values that are read
 	err      error
@@ -65,7 +69,7 @@ func (c *carrier) problem(format string, args ...any) {
 func (c *carrier) walk(at any) {
 	switch v := at.(type) {
 	case map[string]any:
-		if namesChart(v) {
+		if c.names(v) {
 			c.add(v, false)
 			return
 		}
@@ -83,7 +87,7 @@ func (c *carrier) walk(at any) {
 func (c *carrier) beside(above string, at any) {
 	switch v := at.(type) {
 	case map[string]any:
-		whole := namesChart(v)
+		whole := c.names(v)
 		for _, key := range slices.Sorted(maps.Keys(v)) {
 			path, below := join(above, key), v[key]
 			name, isText := below.(string)
@@ -97,7 +101,7 @@ func (c *carrier) beside(above string, at any) {
 						c.tell(join(path, inside), helm[inside])
 					}
 				}
-			case whole || !carriesChart(below):
+			case whole || !c.carries(below):
 				c.tell(path, below)
 			default:
 				c.beside(path, below)
@@ -105,7 +109,7 @@ func (c *carrier) beside(above string, at any) {
 		}
 	case []any:
 		for i, item := range v {
-			if path := fmt.Sprintf("%s[%d]", above, i); carriesChart(item) {
+			if path := fmt.Sprintf("%s[%d]", above, i); c.carries(item) {
 				c.beside(path, item)
 			} else {
 				c.tell(path, item)
@@ -116,13 +120,20 @@ func (c *carrier) beside(above string, at any) {
 
 const (
 	ofInstaller = "it is for the tool that installs the chart, and the driver does not depend on it"
+	ofRendered  = "it changes what the chart makes; give import the objects that come out of it, or --kubeconfig"
+	otherConf   = "it has a cloud.conf; give import its text as a further file"
 	otherValues = "it has values of its own, for another chart or for single clusters. If this cluster gets them, give them to import as a further file"
 )
 
 // tell has a line for a key of the carrier.
 func (c *carrier) tell(path string, at any) {
 	why := ofInstaller
-	if holdsValues(at) {
+	switch {
+	case slices.ContainsFunc([]string{"patch", "postrender", "transformer"}, func(word string) bool { return strings.Contains(strings.ToLower(path), word) }):
+		why = ofRendered
+	case slices.ContainsFunc(namesIn(at), isConfText):
+		why = otherConf
+	case holdsValues(at):
 		why = otherValues
 	}
 	c.found[0].beside = append(c.found[0].beside, Note{Key: path, Why: why})
@@ -139,16 +150,18 @@ func holdsValues(at any) bool {
 	return false
 }
 
-// carriesChart reports whether a mapping that names the chart stands below.
-func carriesChart(at any) bool {
+// carries reports whether a mapping that names the chart stands below.
+func (c *carrier) carries(at any) bool {
 	switch v := at.(type) {
 	case map[string]any:
-		return namesChart(v) || slices.ContainsFunc(slices.Collect(maps.Values(v)), carriesChart)
+		return c.names(v) || slices.ContainsFunc(slices.Collect(maps.Values(v)), c.carries)
 	case []any:
-		return slices.ContainsFunc(v, carriesChart)
+		return slices.ContainsFunc(v, c.carries)
 	}
 	return false
 }
+
+func (c *carrier) names(m map[string]any) bool { return namesChart(m) || c.byKeys && hasOwnValues(m) }
 
 // lastOf is the name of a chart without its repository.
 func lastOf(name string) string { return name[strings.LastIndexByte(name, '/')+1:] }
@@ -165,6 +178,24 @@ func namesChart(m map[string]any) bool {
 	for _, name := range []any{spec["chart"], chart["name"]} {
 		if text, _ := name.(string); lastOf(text) == upstreamChart {
 			return true
+		}
+	}
+	return false
+}
+
+// hasOwnValues reports whether the values that stand in a mapping are those of this chart, by their keys. A HelmRelease may name the source of a
+// chart, and an Application a directory of Git.
+func hasOwnValues(m map[string]any) bool {
+	helm, _ := m["helm"].(map[string]any)
+	for _, key := range valuesKeys {
+		for _, at := range []any{m[key], helm[key]} {
+			values, _ := at.(map[string]any)
+			if text, isText := at.(string); isText && yaml.UnmarshalStrict([]byte(text), &values) != nil {
+				continue
+			}
+			if areOwn(values) {
+				return true
+			}
 		}
 	}
 	return false
@@ -318,12 +349,12 @@ func merge(into, from map[string]any) {
 	}
 }
 
-// manifests are the objects that a ConfigMap holds as texts, as a ClusterResourceSet of Cluster API has them.
+// manifests are the objects that a ConfigMap holds as texts, as a ClusterResourceSet of Cluster API has them, or the values of a HelmRelease.
 func (c *carrier) manifests() {
 	data, _ := c.document.yaml["data"].(map[string]any)
 	for _, key := range slices.Sorted(maps.Keys(data)) {
 		text, _ := data[key].(string)
-		if !strings.Contains(text, "\nkind:") && !strings.HasPrefix(text, "kind:") {
+		if isConfText(text) {
 			continue
 		}
 		all, err := open(File{Name: c.document.label() + " " + key, Content: []byte(text)})
@@ -331,7 +362,11 @@ func (c *carrier) manifests() {
 			continue // it is another text
 		}
 		for _, d := range all {
-			if d.yaml != nil && isWorkload(d.kind()) && runsDriver(d) {
+			switch {
+			case d.yaml != nil && isWorkload(d.kind()) && runsDriver(d):
+				c.found = append(c.found, d)
+			case d.kind() == "" && areOwn(d.yaml):
+				d.carried, d.partly = true, true
 				c.found = append(c.found, d)
 			}
 		}

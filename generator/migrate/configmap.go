@@ -52,7 +52,7 @@ func (d document) hasConf() bool {
 	data, _ := d.yaml["data"].(map[string]any)
 	return slices.ContainsFunc(slices.Collect(maps.Values(data)), func(v any) bool {
 		text, _ := v.(string)
-		return header.Match(firstLine([]byte(text)))
+		return isConfText(text)
 	})
 }
 
@@ -90,7 +90,7 @@ func (p *proposal) readMounted(data map[string]any) error {
 		text, _ := data[key].(string)
 		name := "data " + key
 		switch {
-		case header.Match(firstLine([]byte(text))):
+		case isConfText(text):
 			conf, err := cloudconf.Parse([]byte(text))
 			if err != nil {
 				return p.problem("%s: %w", name, err)

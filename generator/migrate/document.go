@@ -67,6 +67,10 @@ func open(f File) ([]document, error) {
 			continue
 		}
 		err := yaml.UnmarshalStrict(text, &content)
+		var plays []map[string]any // of Ansible
+		if err != nil && yaml.UnmarshalStrict(text, &plays) == nil {
+			content, err = map[string]any{"plays": jsonValue(plays)}, nil
+		}
 		switch {
 		case helmRelease.Match(part.text) && bytes.Contains(part.text, []byte("USER-SUPPLIED VALUES:")):
 			return nil, fmt.Errorf("%w: %s: it is the output of helm get all; give that of helm get values", ErrFile, f.Name)
@@ -118,9 +122,7 @@ func ofParent(d document) ([]document, error) {
 	var beside []Note
 	for _, key := range slices.Sorted(maps.Keys(d.yaml)) {
 		inside, _ := d.yaml[key].(map[string]any)
-		_, isText := inside["clusterID"].(string)
-		onlyOfChart := !slices.ContainsFunc(slices.Collect(maps.Keys(inside)), func(key string) bool { return !isChartKey(key) })
-		if key == upstreamChart && len(inside) > 0 || (isText || inside["clusterID"] == nil) && isValues(document{yaml: inside}) && onlyOfChart {
+		if key == upstreamChart && len(inside) > 0 || areOwn(inside) {
 			names, found = append(names, key), append(found, document{file: d.file + " " + key, source: d.source, yaml: inside, carried: true})
 			continue
 		}
@@ -134,6 +136,16 @@ func ofParent(d document) ([]document, error) {
 	}
 	return found, nil
 }
+
+// areOwn reports whether a mapping has values of this chart, and keys of no other.
+func areOwn(values map[string]any) bool {
+	_, isText := values["clusterID"].(string)
+	return (isText || values["clusterID"] == nil) && isValues(document{yaml: values}) &&
+		!slices.ContainsFunc(slices.Collect(maps.Keys(values)), func(key string) bool { return !isChartKey(key) })
+}
+
+// isConfText reports whether a text is a cloud.conf.
+func isConfText(text string) bool { return header.Match(firstLine([]byte(text))) }
 
 // listed are the objects of a list, or the mapping itself. The items of a typed list such as ConfigMapList may lack their kind.
 func listed(content map[string]any) []map[string]any {

@@ -126,7 +126,9 @@ func (p *proposal) walk(rules []rule, above string, fields map[string]any, lefto
 			if why := leftover(path); why != "" {
 				p.note(path, "", why)
 			}
-		case !isMap && v.any != nil:
+		case v.empty():
+			p.note(path, "", "it is empty")
+		case !isMap:
 			return p.problem("%s: %w", path, v.not("a mapping"))
 		default:
 			if err := p.walk(rules, path, below, leftover); err != nil {

@@ -61,7 +61,7 @@ func (in *input) survey() (*survey, error) {
 			f.withoutZones = f.withoutZones || err == nil && podTurnsZonesOff(template.Spec)
 			f.controller = f.controller || d.kind() != "DaemonSet" && runsDriver(d)
 		case "":
-			f.clusterID = f.clusterID || d.yaml["clusterID"] != nil
+			f.clusterID = f.clusterID || d.yaml["clusterID"] != nil && !holdsTemplate(d.yaml["clusterID"])
 			f.withoutZones = f.withoutZones || d.conf == nil && turnsZonesOff(d)
 		}
 	}

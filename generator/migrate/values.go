@@ -54,7 +54,7 @@ func (p *proposal) readValues(d document) error {
 	if d.partly {
 		return p.walk(chartRules, "", d.yaml, leftoverOfValues)
 	}
-	if !p.known.clusterID {
+	if !p.known.clusterID && d.yaml["clusterID"] == nil {
 		p.Spec.ClusterID = chartClusterID
 		p.note("clusterID", "spec.clusterID", "it is not in the file, and the default of the chart is "+chartClusterID)
 	}
@@ -92,6 +92,9 @@ func (p *proposal) applyValue(r rule, path string, v value) error {
 		p.note(path, "", "it is empty")
 		return nil
 	case p.document.kind() == "" && path != "secret.data" && path != "storageClass.custom" && holdsTemplate(v.any): // an object is rendered; a container beside the driver may have a template of its own
+		if path == "clusterID" && !p.known.clusterID {
+			return p.problem("%s: it is a template, and existing volumes are found by it; %s", path, giveClusterID)
+		}
 		p.note(path, "", isTemplate)
 		return nil
 	case is && p.document.kind() == "" && reflect.DeepEqual(jsonValue(v.any), jsonValue(common)):
