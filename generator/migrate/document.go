@@ -122,7 +122,7 @@ func ofParent(d document) ([]document, error) {
 	var beside []Note
 	for _, key := range slices.Sorted(maps.Keys(d.yaml)) {
 		inside, _ := d.yaml[key].(map[string]any)
-		if key == upstreamChart && len(inside) > 0 || areOwn(inside) {
+		if key == upstreamChart && len(inside) > 0 || areOwn(inside) && key != "csimanila" { // a chart beside this one has clusterID there
 			names, found = append(names, key), append(found, document{file: d.file + " " + key, source: d.source, yaml: inside, carried: true})
 			continue
 		}
@@ -139,8 +139,8 @@ func ofParent(d document) ([]document, error) {
 
 // areOwn reports whether a mapping has values of this chart, and keys of no other.
 func areOwn(values map[string]any) bool {
-	_, isText := values["clusterID"].(string)
-	return (isText || values["clusterID"] == nil) && isValues(document{yaml: values}) &&
+	id, _ := values["clusterID"].(string)
+	return (id != "" || values["clusterID"] == nil) && isValues(document{yaml: values}) &&
 		!slices.ContainsFunc(slices.Collect(maps.Keys(values)), func(key string) bool { return !isChartKey(key) })
 }
 

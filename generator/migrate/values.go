@@ -19,6 +19,15 @@ func isValues(d document) bool {
 	if d.yaml == nil || d.yaml["kind"] != nil {
 		return false
 	}
+	others := 0
+	for key := range d.yaml {
+		if !isChartKey(key) {
+			others++
+		}
+	}
+	if others > len(d.yaml)-others { // charts of other drivers have a clusterID too
+		return false
+	}
 	return d.yaml["clusterID"] != nil || d.yaml["logVerbosityLevel"] != nil || slices.ContainsFunc([]string{"csi", "secret", "storageClass"}, func(key string) bool {
 		fields, isMap := d.yaml[key].(map[string]any)
 		return key == "csi" && d.yaml[key] != nil && !isMap || slices.ContainsFunc(slices.Collect(maps.Keys(fields)), func(below string) bool { return hasRow(key + "." + below) })
@@ -142,10 +151,10 @@ func jsonValue(v any) any {
 const isTemplate = "it is a template; write what it renders into the Distribution"
 
 // holdsTemplate reports whether a text is there for another program to fill in.
-func holdsTemplate(v any) bool { return holds(v, "{{", "{%", "${") }
+func holdsTemplate(v any) bool { return holds(v, "{{", "{%", "${", "<path:", "ref+") }
 
-// holdsCipher reports whether SOPS has encrypted a text.
-func holdsCipher(v any) bool { return holds(v, "ENC[") }
+// holdsCipher reports whether SOPS or Ansible has encrypted a text.
+func holdsCipher(v any) bool { return holds(v, "ENC[", "$ANSIBLE_VAULT;") }
 
 func holds(v any, words ...string) bool {
 	switch v := v.(type) {

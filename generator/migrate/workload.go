@@ -161,7 +161,7 @@ func ofTool(domain string) bool {
 // installersAnnotation is whether tools set an annotation.
 func installersAnnotation(key string) bool {
 	domain, _, _ := strings.Cut(key, "/")
-	return domain == "checksum" || ofTool(domain) && domain != "cluster-autoscaler.kubernetes.io"
+	return domain == "checksum" || domain == "deprecated.daemonset.template.generation" || ofTool(domain) && domain != "cluster-autoscaler.kubernetes.io"
 }
 
 // setObjectMap tells of the labels or annotations of an object that a person chose.
