@@ -133,32 +133,18 @@ func (c *carrier) tell(path string, at any) {
 		why = ofRendered
 	case slices.ContainsFunc(namesIn(at), isConfText):
 		why = otherConf
-	case holdsValues(at):
+	case anyBelow(at, hasValues):
 		why = otherValues
 	}
 	c.found[0].beside = append(c.found[0].beside, Note{Key: path, Why: why})
 }
 
-// holdsValues reports whether values of a chart stand below.
-func holdsValues(at any) bool {
-	switch v := at.(type) {
-	case map[string]any:
-		return hasValues(v) || slices.ContainsFunc(slices.Collect(maps.Values(v)), holdsValues)
-	case []any:
-		return slices.ContainsFunc(v, holdsValues)
-	}
-	return false
-}
-
 // carries reports whether a mapping that names the chart stands below.
 func (c *carrier) carries(at any) bool {
-	switch v := at.(type) {
-	case map[string]any:
-		return c.names(v) || slices.ContainsFunc(slices.Collect(maps.Values(v)), c.carries)
-	case []any:
-		return slices.ContainsFunc(v, c.carries)
-	}
-	return false
+	return anyBelow(at, func(v any) bool {
+		m, is := v.(map[string]any)
+		return is && c.names(m)
+	})
 }
 
 func (c *carrier) names(m map[string]any) bool { return namesChart(m) || c.byKeys && hasOwnValues(m) }
@@ -206,7 +192,8 @@ func isValuesKey(key string) bool {
 	return slices.Contains(valuesKeys, key) || slices.Contains(setKeys, key) || slices.Contains(elsewhereKeys, key)
 }
 
-func hasValues(m map[string]any) bool {
+func hasValues(v any) bool {
+	m, _ := v.(map[string]any)
 	return slices.ContainsFunc(slices.Concat(valuesKeys, setKeys, elsewhereKeys, []string{"helm"}), func(key string) bool { return m[key] != nil })
 }
 
@@ -257,16 +244,6 @@ func namesIn(at any) []string {
 	return nil
 }
 
-// valueAt is the value at a path of keys.
-func valueAt(fields map[string]any, path []string) any {
-	var at any = fields
-	for _, key := range path {
-		m, _ := at.(map[string]any)
-		at = m[key]
-	}
-	return at
-}
-
 // values reads a mapping, a text with one, or a list of these. A word in a list is the name of a file.
 func (c *carrier) values(into map[string]any, key string, at any, elsewhere *[]string) {
 	switch v := at.(type) {
@@ -308,7 +285,7 @@ func (c *carrier) set(into map[string]any, key string, at any) {
 			return
 		}
 		parts := strings.Split(name, ".")
-		if there := valueAt(into, parts); there != nil && !reflect.DeepEqual(there, value) {
+		if there := valueAt(into, parts...); there != nil && !reflect.DeepEqual(there, value) {
 			c.replaced = append(c.replaced, Note{Key: name, Why: key + " has another value for it, which counts"})
 		}
 		for i := range slices.Backward(parts) {

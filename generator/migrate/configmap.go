@@ -4,7 +4,6 @@ import (
 	"encoding/pem"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/cinder-csi/cinder-csi/driver/config"
@@ -155,19 +154,12 @@ func (p *proposal) readOpenShiftConf(key, text string) error {
 }
 
 func setEnableTopology(p *proposal, v value) error {
-	text, err := v.text()
-	if err != nil {
-		return err
-	}
-	on, err := strconv.ParseBool(text)
-	if err != nil {
-		return errType
-	}
+	on, err := v.yes()
 	p.Spec.Topology.Mode = v1alpha1.Disabled
 	if on {
 		p.Spec.Topology.Mode = v1alpha1.Enabled
 	}
-	return nil
+	return err
 }
 
 // setCA takes the certificates, and nothing else that the text may hold. HyperShift keeps them in a ConfigMap beside the controller.

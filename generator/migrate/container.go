@@ -149,10 +149,7 @@ func (p *proposal) setContainerResources(of pods, name string, given corev1.Reso
 		return all
 	}
 	for _, pl := range of.roles(&p.Spec.Roles) {
-		if pl.Resources == nil {
-			pl.Resources = map[string]v1alpha1.Resources{}
-		}
-		pl.Resources[name] = v1alpha1.Resources{Requests: amounts(given.Requests), Limits: amounts(given.Limits)}
+		add(&pl.Resources, map[string]v1alpha1.Resources{name: {Requests: amounts(given.Requests), Limits: amounts(given.Limits)}})
 	}
 }
 

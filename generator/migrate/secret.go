@@ -86,7 +86,7 @@ func (p *proposal) readSecret(d document) error {
 }
 
 // onlyOthers is an error if the documents are Secrets that readSecret does not know, such as one with manifests.
-func (f *facts) onlyOthers(documents []document) error {
+func (f *survey) onlyOthers(documents []document) error {
 	others := 0
 	for _, n := range f.otherSecrets {
 		others += n

@@ -41,20 +41,6 @@ func eachRole(of pods, field func(*v1alpha1.RolePods) any) func(*proposal, value
 func annotations(pl *v1alpha1.RolePods) *map[string]string { return &pl.PodAnnotations }
 func labels(pl *v1alpha1.RolePods) *map[string]string      { return &pl.PodLabels }
 
-// setPodMap adds to a map of each role: two keys of the chart may be about the same one.
-func setPodMap(of pods, field func(*v1alpha1.RolePods) *map[string]string) func(*proposal, value) error {
-	return func(p *proposal, v value) error {
-		var more map[string]string
-		if err := v.into(&more); err != nil {
-			return err
-		}
-		for _, pl := range of.roles(&p.Spec.Roles) {
-			add(field(pl), more)
-		}
-		return nil
-	}
-}
-
 func add[T any](into *map[string]T, more map[string]T) {
 	if *into == nil {
 		*into = map[string]T{}
@@ -71,10 +57,7 @@ func setResources(container string, of pods) func(*proposal, value) error {
 			return err
 		}
 		for _, pl := range of.roles(&p.Spec.Roles) {
-			if pl.Resources == nil {
-				pl.Resources = map[string]v1alpha1.Resources{}
-			}
-			pl.Resources[container] = r
+			add(&pl.Resources, map[string]v1alpha1.Resources{container: r})
 		}
 		return nil
 	}
@@ -206,21 +189,6 @@ func keepDefault(p *proposal, v value) error {
 		return leave("the generator chooses the default class (spec.storageClasses.default: auto)")
 	}
 	p.Spec.StorageClasses.Default = v1alpha1.None
-	return nil
-}
-
-func setPullSecrets(p *proposal, v value) error {
-	var given []struct {
-		Name string `json:"name"`
-	}
-	if err := v.into(&given); err != nil {
-		return err
-	}
-	for _, pl := range bothPods.roles(&p.Spec.Roles) {
-		for _, s := range given {
-			pl.ImagePullSecrets = appendNew(pl.ImagePullSecrets, s.Name)
-		}
-	}
 	return nil
 }
 

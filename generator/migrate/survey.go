@@ -77,10 +77,7 @@ func turnsZonesOff(d document) bool {
 
 // extraArgsTurnZonesOff is whether the additional flags of the plugin say so.
 func extraArgsTurnZonesOff(d document) bool {
-	csi, _ := d.yaml["csi"].(map[string]any)
-	plugin, _ := csi["plugin"].(map[string]any)
-	controller, _ := plugin["controllerPlugin"].(map[string]any)
-	return slices.ContainsFunc([]any{plugin["extraArgs"], controller["extraArgs"]}, func(given any) bool {
+	return slices.ContainsFunc([]any{valueAt(d.yaml, "csi", "plugin", "extraArgs"), valueAt(d.yaml, "csi", "plugin", "controllerPlugin", "extraArgs")}, func(given any) bool {
 		args, err := argsOf(value{given})
 		return err == nil && strings.EqualFold(flagsOf(corev1.Container{Args: args})["with-topology"], "false")
 	})

@@ -81,9 +81,7 @@ func (p *proposal) readValues(d document) error {
 
 // provisionerTopology is whether upstream's provisioner passes zones, as values say.
 func provisionerTopology(d document) (any, bool) {
-	csi, _ := d.yaml["csi"].(map[string]any)
-	provisioner, _ := csi["provisioner"].(map[string]any)
-	topology := provisioner["topology"]
+	topology := valueAt(d.yaml, "csi", "provisioner", "topology")
 	return topology, topology != nil && topology != ""
 }
 
@@ -157,15 +155,10 @@ func holdsTemplate(v any) bool { return holds(v, "{{", "{%", "${", "<path:", "re
 func holdsCipher(v any) bool { return holds(v, "ENC[", "$ANSIBLE_VAULT;") }
 
 func holds(v any, words ...string) bool {
-	switch v := v.(type) {
-	case string:
-		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(v, w) })
-	case []any:
-		return slices.ContainsFunc(v, func(item any) bool { return holds(item, words...) })
-	case map[string]any:
-		return slices.ContainsFunc(slices.Collect(maps.Values(v)), func(item any) bool { return holds(item, words...) })
-	}
-	return false
+	return anyBelow(v, func(v any) bool {
+		text, _ := v.(string)
+		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(text, w) })
+	})
 }
 
 func chartKeys() []string {
@@ -229,8 +222,8 @@ var chartRules = slices.Concat(
 		{key: "clusterID", to: "spec.clusterID", set: func(p *proposal, v value) (err error) { p.Spec.ClusterID, err = v.text(); return err }},
 		{key: "pvcAnnotations", to: "spec.driver.pvcAnnotations", set: setPVCAnnotations},
 		{key: "priorityClassName", to: "spec.roles.*.priorityClassName", set: eachRole(bothPods, func(pl *v1alpha1.RolePods) any { return &pl.PriorityClassName })},
-		{key: "imagePullSecrets", to: "spec.roles.*.imagePullSecrets", set: setPullSecrets},
-		{key: "commonAnnotations", to: "spec.roles.*.podAnnotations", why: "of pods only, not of the other objects", set: setPodMap(bothPods, annotations)},
+		{key: "imagePullSecrets", to: "spec.roles.*.imagePullSecrets", set: setPullSecrets(bothPods)},
+		{key: "commonAnnotations", to: "spec.roles.*.podAnnotations", why: "of pods only, not of the other objects", set: setOwnMap(bothPods, annotations, nil)},
 	},
 )
 
@@ -251,8 +244,8 @@ func sidecarRules(inChart, name string, pods pods) []rule {
 func podRules(at string, pods pods) []rule {
 	to := "spec.roles." + pods.name + "."
 	rules := []rule{
-		{key: at + "podAnnotations", to: to + "podAnnotations", set: setPodMap(pods, annotations)},
-		{key: at + "podLabels", to: to + "podLabels", set: setPodMap(pods, labels)},
+		{key: at + "podAnnotations", to: to + "podAnnotations", set: setOwnMap(pods, annotations, nil)},
+		{key: at + "podLabels", to: to + "podLabels", set: setOwnMap(pods, labels, nil)},
 		{key: at + "podSecurityContext", why: "the pods of a bundle have the least rights that work; spec.roles.controller.runAsUser sets the user of the controller"},
 		{key: at + "securityContext", why: "the containers of a bundle have the least rights that work"},
 		{key: at + "affinity", to: to + "affinity", set: setAffinity(pods)},

@@ -104,7 +104,7 @@ func templateRules(of pods) []rule {
 		{key: pod + "affinity", to: to + "affinity", set: setAffinity(of)},
 		{key: pod + "topologySpreadConstraints", to: to + "topologySpreadConstraints", set: setSpread(of)},
 		{key: pod + "priorityClassName", to: to + "priorityClassName", set: eachRole(of, func(pl *v1alpha1.RolePods) any { return &pl.PriorityClassName })},
-		{key: pod + "imagePullSecrets", to: to + "imagePullSecrets", set: setPlanePullSecrets(of)},
+		{key: pod + "imagePullSecrets", to: to + "imagePullSecrets", set: setPullSecrets(of)},
 		{key: pod + "volumes", to: "spec.driver.kubeletDir", set: setVolumes},
 		{key: pod + "securityContext", why: "the pods of a bundle have the least rights that work; spec.roles.controller.runAsUser sets the user of the controller"},
 		{key: pod + "hostAliases", why: "no bundle sets it; add it with a Kustomize layer over the bundle, or give the cloud a name in DNS"},
@@ -179,15 +179,15 @@ func setObjectMap(others func(string) bool, why string) func(*proposal, value) e
 	}
 }
 
-// setOwnMap takes the labels or annotations that a person chose.
+// setOwnMap adds the labels or annotations that a person chose: two keys may be about the same map. Without others a person chose all.
 func setOwnMap(of pods, field func(*v1alpha1.RolePods) *map[string]string, others func(string) bool) func(*proposal, value) error {
 	return func(p *proposal, v value) error {
 		var own map[string]string
 		if err := v.into(&own); err != nil {
 			return err
 		}
-		gardener := slices.ContainsFunc(slices.Collect(maps.Keys(own)), func(key string) bool { return strings.Contains(key, "gardener.cloud/") })
-		maps.DeleteFunc(own, func(key, _ string) bool { return others(key) || gardener && key == "role" })
+		gardener := others != nil && slices.ContainsFunc(slices.Collect(maps.Keys(own)), func(key string) bool { return strings.Contains(key, "gardener.cloud/") })
+		maps.DeleteFunc(own, func(key, _ string) bool { return others != nil && others(key) || gardener && key == "role" })
 		if len(own) == 0 {
 			return leave("upstream or a tool sets them")
 		}
@@ -214,7 +214,7 @@ func setTolerations(of pods) func(*proposal, value) error {
 	}
 }
 
-func setPlanePullSecrets(of pods) func(*proposal, value) error {
+func setPullSecrets(of pods) func(*proposal, value) error {
 	return func(p *proposal, v value) error {
 		var given []corev1.LocalObjectReference
 		if err := v.into(&given); err != nil {
