@@ -224,24 +224,14 @@ func (c *carrier) add(m map[string]any, only bool) {
 }
 
 // namesIn are the texts below a value: names of files and objects.
-func namesIn(at any) []string {
-	switch v := at.(type) {
-	case string:
-		return []string{v}
-	case []any:
-		var all []string
-		for _, item := range v {
-			all = append(all, namesIn(item)...)
+func namesIn(at any) (all []string) {
+	anyBelow(at, func(v any) bool {
+		if text, is := v.(string); is {
+			all = append(all, text)
 		}
-		return all
-	case map[string]any:
-		var all []string
-		for _, key := range slices.Sorted(maps.Keys(v)) {
-			all = append(all, namesIn(v[key])...)
-		}
-		return all
-	}
-	return nil
+		return false
+	})
+	return all
 }
 
 // values reads a mapping, a text with one, or a list of these. A word in a list is the name of a file.

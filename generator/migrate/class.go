@@ -2,6 +2,7 @@ package migrate
 
 import (
 	"cmp"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -116,21 +117,13 @@ func setCustomClasses(p *proposal, v value) error {
 	if err != nil {
 		return err
 	}
-	all, err := open(File{Name: p.file + " storageClass.custom", Content: []byte(text)})
-	if err != nil {
+	isClass := func(d document) bool { return d.kind() == "StorageClass" && isCinderClass(d) }
+	switch found, err := p.readInside(p.file+" storageClass.custom", text, isClass, p.readStorageClass); {
+	case errors.Is(err, errInside):
 		return leave("its text is no YAML of classes; these classes stay in the cluster as they are")
-	}
-	outer, read := p.file, false
-	defer func() { p.file = outer }()
-	for _, d := range all {
-		if d.kind() == "StorageClass" && isCinderClass(d) {
-			p.file, read = d.label(), true
-			if err := p.readStorageClass(d); err != nil {
-				return err
-			}
-		}
-	}
-	if p.file = outer; !read {
+	case err != nil:
+		return err
+	case !found:
 		return leave("it has no class of the driver")
 	}
 	p.to = "" // the notes of the classes say what they became

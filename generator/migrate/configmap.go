@@ -90,9 +90,9 @@ func (p *proposal) readMounted(data map[string]any) error {
 		name := "data " + key
 		switch {
 		case isConfText(text):
-			conf, err := cloudconf.Parse([]byte(text))
+			conf, err := p.conf(name, text)
 			if err != nil {
-				return p.problem("%s: %w", name, err)
+				return err
 			}
 			if err := p.readCloudConf(document{conf: conf}); err != nil {
 				return err
@@ -106,6 +106,15 @@ func (p *proposal) readMounted(data map[string]any) error {
 		}
 	}
 	return nil
+}
+
+// conf is the cloud.conf that stands below a key.
+func (p *proposal) conf(key, text string) (*cloudconf.File, error) {
+	conf, err := cloudconf.Parse([]byte(text))
+	if err != nil {
+		return nil, p.problem("%s: %w", key, err)
+	}
+	return conf, nil
 }
 
 // readConfigKey follows OpenShift's operator, which takes cloud.conf and enable_topology of the first of two ConfigMaps.
@@ -135,9 +144,9 @@ func (p *proposal) readConfigKey(key, text, confKey string) error {
 
 // readOpenShiftConf reads a cloud.conf of OpenShift. Its operator replaces [Global], and so does the bundle.
 func (p *proposal) readOpenShiftConf(key, text string) error {
-	conf, err := cloudconf.Parse([]byte(text))
+	conf, err := p.conf("data "+key, text)
 	if err != nil {
-		return p.problem("data %s: %w", key, err)
+		return err
 	}
 	for _, s := range conf.Sections {
 		if strings.EqualFold(s.Name, config.Global) && s.Subsection == "" {

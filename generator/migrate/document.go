@@ -352,28 +352,16 @@ func (v value) text() (string, error) {
 	return "", errType
 }
 
-// yes reads a boolean, written as one or as text.
-func (v value) yes() (bool, error) {
+// parsed reads a value, written as one or as a text: Terraform and --set-string of Helm do so.
+func parsed[T any](v value, parse func(string) (T, error), wanted string) (T, error) {
 	s, err := v.text()
-	if err != nil {
-		return false, v.not("true or false")
+	x, parseErr := parse(s)
+	if err != nil || parseErr != nil {
+		return x, v.not(wanted)
 	}
-	on, err := strconv.ParseBool(s)
-	if err != nil {
-		return false, v.not("true or false")
-	}
-	return on, nil
+	return x, nil
 }
 
-// whole reads a whole number, also where it is written as a text: Terraform and --set-string of Helm do so.
-func (v value) whole() (int, error) {
-	s, err := v.text()
-	if err != nil {
-		return 0, v.not("a whole number")
-	}
-	n, err := strconv.Atoi(s)
-	if err != nil {
-		return 0, v.not("a whole number")
-	}
-	return n, nil
-}
+func (v value) yes() (bool, error) { return parsed(v, strconv.ParseBool, "true or false") }
+
+func (v value) whole() (int, error) { return parsed(v, strconv.Atoi, "a whole number") }

@@ -174,7 +174,7 @@ func (p *proposal) strange(path string, given, known any) {
 	}
 }
 
-// anyBelow reports whether a value is something, or has something below it that is.
+// anyBelow reports whether a value is something, or has something below it that is. It looks in the order of the keys.
 func anyBelow(v any, is func(any) bool) bool {
 	if is(v) {
 		return true
@@ -182,7 +182,7 @@ func anyBelow(v any, is func(any) bool) bool {
 	deeper := func(v any) bool { return anyBelow(v, is) }
 	switch v := v.(type) {
 	case map[string]any:
-		return slices.ContainsFunc(slices.Collect(maps.Values(v)), deeper)
+		return slices.ContainsFunc(slices.Sorted(maps.Keys(v)), func(key string) bool { return deeper(v[key]) })
 	case []any:
 		return slices.ContainsFunc(v, deeper)
 	}

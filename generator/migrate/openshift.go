@@ -122,21 +122,15 @@ var networkRules = []rule{
 
 func serviceNetworks(v value) (all []string, err error) { return all, v.into(&all) }
 
-func podNetworks(v value) ([]string, error) {
-	list, isList := v.any.([]any)
-	if !isList {
-		return nil, errType
-	}
-	var all []string
-	for _, item := range list {
-		network, _ := item.(map[string]any)
-		cidr, isText := network["cidr"].(string)
-		if !isText {
-			return nil, errType
+func podNetworks(v value) (all []string, err error) {
+	var list []struct{ CIDR string }
+	err = v.loosely(&list)
+	for _, network := range list {
+		if all = append(all, network.CIDR); network.CIDR == "" {
+			err = errType
 		}
-		all = append(all, cidr)
 	}
-	return all, nil
+	return all, err
 }
 
 func addNetworks(read func(value) ([]string, error)) func(*proposal, value) error {

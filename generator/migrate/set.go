@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"errors"
 	"maps"
 	"net/url"
 	"path"
@@ -295,24 +296,39 @@ func setSecretData(p *proposal, v value) error {
 	if err := v.into(&files); err != nil {
 		return err
 	}
-	read := 0
-	outer := p.file
-	defer func() { p.file = outer }()
+	read := false
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		all, err := open(File{Name: outer + " secret.data " + name, Content: []byte(files[name])})
-		if err != nil || len(all) == 0 || all[0].conf == nil {
-			continue
-		}
-		p.file = outer + " secret.data " + name
-		if err := p.readCloudConf(all[0]); err != nil {
+		found, err := p.readInside(p.file+" secret.data "+name, files[name], isCloudConf, p.readCloudConf)
+		if err != nil && !errors.Is(err, errInside) {
 			return err
 		}
-		read++
+		read = read || found
 	}
-	p.file = outer
-	if read == 0 {
+	if !read {
 		return leave("none of its texts is a cloud.conf")
 	}
 	p.to = "" // the notes of its keys say what they became
 	return nil
+}
+
+// errInside says that a text in a value is no file that import reads.
+var errInside = errors.New("no file")
+
+// readInside reads documents of a text that a value holds. It reports whether there was one. Errors: errInside.
+func (p *proposal) readInside(name, text string, is func(document) bool, read func(document) error) (found bool, err error) {
+	all, err := open(File{Name: name, Content: []byte(text)})
+	if err != nil {
+		return false, errInside
+	}
+	outer := p.file
+	defer func() { p.file = outer }()
+	for _, d := range all {
+		if is(d) {
+			p.file, found = d.label(), true
+			if err := read(d); err != nil {
+				return true, err
+			}
+		}
+	}
+	return found, nil
 }

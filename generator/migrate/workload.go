@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/internal/cluster"
@@ -32,13 +33,8 @@ func isDriver(pod corev1.PodSpec) func(corev1.Container) bool {
 
 // owned reports whether another workload made an object.
 func owned(object map[string]any) bool {
-	metadata, _ := object["metadata"].(map[string]any)
-	owners, _ := metadata["ownerReferences"].([]any)
-	return slices.ContainsFunc(owners, func(o any) bool {
-		owner, _ := o.(map[string]any)
-		kind, _ := owner["kind"].(string)
-		return isWorkload(kind) && kind != "Pod"
-	})
+	var w struct{ Metadata metav1.ObjectMeta }
+	return value{object}.loosely(&w) == nil && cluster.Owned(w.Metadata.OwnerReferences)
 }
 
 // isWorkload is whether a kind of object has pods that may run a driver.
