@@ -48,11 +48,7 @@ func isConfigMap(d document) bool {
 
 // hasConf reports whether a text of a ConfigMap is a cloud.conf.
 func (d document) hasConf() bool {
-	data, _ := d.yaml["data"].(map[string]any)
-	return slices.ContainsFunc(slices.Collect(maps.Values(data)), func(v any) bool {
-		text, _ := v.(string)
-		return isConfText(text)
-	})
+	return slices.ContainsFunc(namesIn(d.yaml["data"]), isConfText)
 }
 
 func (p *proposal) readConfigMap(d document) error {

@@ -19,13 +19,7 @@ func isValues(d document) bool {
 	if d.yaml == nil || d.yaml["kind"] != nil {
 		return false
 	}
-	others := 0
-	for key := range d.yaml {
-		if !isChartKey(key) {
-			others++
-		}
-	}
-	if others > len(d.yaml)-others { // charts of other drivers have a clusterID too
+	if others := slices.DeleteFunc(slices.Collect(maps.Keys(d.yaml)), isChartKey); 2*len(others) > len(d.yaml) { // charts of other drivers have a clusterID too
 		return false
 	}
 	return d.yaml["clusterID"] != nil || d.yaml["logVerbosityLevel"] != nil || slices.ContainsFunc([]string{"csi", "secret", "storageClass"}, func(key string) bool {

@@ -203,10 +203,7 @@ func setTolerations(of pods) func(*proposal, value) error {
 		if of.name == nodePods.name && reflect.DeepEqual(all, []v1alpha1.Toleration{{Operator: string(corev1.TolerationOpExists)}}) {
 			return leave("the node pods of a bundle tolerate everything too")
 		}
-		for _, pl := range of.roles(&p.Spec.Roles) {
-			pl.Tolerations = all
-		}
-		return nil
+		return eachRole(of, func(pl *v1alpha1.RolePods) any { return &pl.Tolerations })(p, v)
 	}
 }
 
