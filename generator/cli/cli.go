@@ -258,7 +258,7 @@ func readFile(w *World, name string) ([]byte, error) {
 		return nil, &exit{Usage, fmt.Errorf("%s %w: name the file in it", name, errDirectory)}
 	}
 	if err == nil && len(content) > largestInput {
-		return nil, usage("%s is larger than %d bytes, which no configuration or inventory is", name, largestInput)
+		return nil, usage("%s is larger than %d bytes, which no configuration or inventory is. Of an installation give import the objects with settings, or --kubeconfig", name, largestInput)
 	}
 	return content, err
 }

@@ -1,7 +1,6 @@
 package migrate
 
 import (
-	"encoding/json"
 	"errors"
 	"maps"
 	"slices"
@@ -19,40 +18,31 @@ var ofTheCloud = []string{"spec.topology", "spec.storageClasses", "spec.backup"}
 func (f *survey) accept(d v1alpha1.Distribution) (v1alpha1.Distribution, []Note) {
 	var notes []Note
 	for { // each round leaves one key out
-		left, path, why := f.refused(d)
+		next, path, why := f.refused(d)
 		if path == "" {
-			break
-		}
-		var next v1alpha1.Distribution
-		text, err := json.Marshal(left)
-		if err != nil || json.Unmarshal(text, &next) != nil {
-			break
+			return d, notes
 		}
 		d, notes = next, append(notes, Note{File: "the proposal", Key: path, Why: "plan refuses it: " + why})
 	}
-	return d, notes
 }
 
 // refused is the Distribution without the first of its keys that plan refuses, with that key and the reason.
-func (f *survey) refused(d v1alpha1.Distribution) (left map[string]any, path, why string) {
+func (f *survey) refused(d v1alpha1.Distribution) (left v1alpha1.Distribution, path, why string) {
 	_, err := plan.Decide(v1alpha1.Inventory{}, d, f.target(), v1alpha1.Kustomize, "")
 	mistakes := (*plan.ConfigError)(nil)
-	if !errors.As(err, &mistakes) {
-		return nil, "", ""
-	}
-	text, err := json.Marshal(d)
-	if err != nil || json.Unmarshal(text, &left) != nil {
-		return nil, "", ""
+	var keys map[string]any
+	if !errors.As(err, &mistakes) || (value{d}).loosely(&keys) != nil {
+		return left, "", ""
 	}
 	for _, problem := range mistakes.Problems {
 		if slices.ContainsFunc(ofTheCloud, func(key string) bool { return strings.HasPrefix(problem, key) }) {
 			continue
 		}
-		if path := leaveOut(left, problem, ""); path != "" {
+		if path := leaveOut(keys, problem, ""); path != "" && (value{keys}).loosely(&left) == nil {
 			return left, path, strings.TrimPrefix(strings.TrimPrefix(problem, path), ": ")
 		}
 	}
-	return nil, "", ""
+	return left, "", ""
 }
 
 func (f *survey) target() v1alpha1.Target {

@@ -3,7 +3,6 @@ package migrate
 import (
 	"encoding/json"
 	"errors"
-	"maps"
 	"slices"
 	"strings"
 
@@ -51,7 +50,7 @@ func aboutPods(set func(*proposal, value) error) func(*proposal, value) error {
 		if without && p.why == "" {
 			p.why = why
 		}
-		if err == nil && namesNamespaces(kept) {
+		if err == nil && anyBelow(kept, namesNamespaces) {
 			p.why = strings.TrimPrefix(p.why+". ", ". ") + "It names namespaces of pods: see that they are those of the bundle (spec.namespaces)"
 		}
 		return err
@@ -113,13 +112,8 @@ func selectsOldPods(item any, own map[string]string) bool {
 }
 
 func namesNamespaces(v any) bool {
-	switch v := v.(type) {
-	case map[string]any:
-		return v["namespaces"] != nil || slices.ContainsFunc(slices.Collect(maps.Values(v)), namesNamespaces)
-	case []any:
-		return slices.ContainsFunc(v, namesNamespaces)
-	}
-	return false
+	term, _ := v.(map[string]any)
+	return term["namespaces"] != nil
 }
 
 func (p *proposal) affinityBesidePools() error {

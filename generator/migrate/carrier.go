@@ -17,13 +17,13 @@ import (
 const upstreamChart = "openstack-cinder-csi"
 
 var (
-	chartKeyNames = []string{"chart", "chartName", "chartname", "name", "releaseName"}
+	chartKeyNames = []string{"chart", "chartName", "chartname", "chart_ref", "name", "releaseName"}
 	// valuesKeys hold values, as a mapping, as a text, or as a list of both.
-	valuesKeys = []string{"values", "valuesObject", "valuesContent", "valuesInline", "valuesTemplate", "valuesSources"}
+	valuesKeys = []string{"values", "valuesObject", "valuesContent", "valuesInline", "valuesTemplate", "valuesSources", "release_values"}
 	// setKeys hold single values: a list of names and values, or a mapping of keys with dots.
 	setKeys = []string{"set", "set_string", "parameters"}
 	// elsewhereKeys name values that stand elsewhere.
-	elsewhereKeys = []string{"valuesFrom", "valueFiles", "valuesFiles", "valuesFile", "additionalValuesFiles"}
+	elsewhereKeys = []string{"valuesFrom", "valueFiles", "valuesFiles", "valuesFile", "additionalValuesFiles", "values_files"}
 )
 
 // carried gives the documents of a carrier. A text in it that cannot be read is an error that says what to give instead. An object without
@@ -33,23 +33,27 @@ func carried(d document) ([]document, error) {
 	if isWorkload(d.kind()) { // a label may have the name of the chart
 		return nil, nil
 	}
-	c.walk(d.yaml)
-	if len(c.found) > 0 {
-		c.beside("", d.yaml)
-	}
-	if d.kind() == "HelmChartConfig" && c.found == nil { // K3s and RKE2: it changes the values of the HelmChart of its name
-		if spec, _ := d.yaml["spec"].(map[string]any); spec["valuesContent"] != nil {
-			c.add(map[string]any{"valuesContent": spec["valuesContent"]}, true)
+	spec, _ := d.yaml["spec"].(map[string]any)
+	switch {
+	case d.kind() == "ConfigMap":
+		c.manifests()
+	case d.kind() == "HelmChartConfig" && spec["valuesContent"] != nil: // K3s and RKE2: it changes the values of the HelmChart of its name
+		c.add(map[string]any{"valuesContent": spec["valuesContent"]}, true)
+	default:
+		if c.walk(d.yaml); c.found == nil {
+			c.byKeys = true
+			c.walk(d.yaml)
 		}
 	}
-	if d.kind() == "ConfigMap" {
-		c.manifests()
+	if len(c.found) > 0 && d.kind() != "ConfigMap" && d.kind() != "HelmChartConfig" {
+		c.beside("", d.yaml)
 	}
 	return c.found, c.err
 }
 
 type carrier struct {
 	document document
+	byKeys   bool // nothing names the chart, so its values are known by their keys
 	found    []document
 	replaced []Note // of the values that are read
 	err      error
@@ -65,7 +69,7 @@ func (c *carrier) problem(format string, args ...any) {
 func (c *carrier) walk(at any) {
 	switch v := at.(type) {
 	case map[string]any:
-		if namesChart(v) {
+		if c.names(v) {
 			c.add(v, false)
 			return
 		}
@@ -83,7 +87,7 @@ func (c *carrier) walk(at any) {
 func (c *carrier) beside(above string, at any) {
 	switch v := at.(type) {
 	case map[string]any:
-		whole := namesChart(v)
+		whole := c.names(v)
 		for _, key := range slices.Sorted(maps.Keys(v)) {
 			path, below := join(above, key), v[key]
 			name, isText := below.(string)
@@ -97,7 +101,7 @@ func (c *carrier) beside(above string, at any) {
 						c.tell(join(path, inside), helm[inside])
 					}
 				}
-			case whole || !carriesChart(below):
+			case whole || !c.carries(below):
 				c.tell(path, below)
 			default:
 				c.beside(path, below)
@@ -105,7 +109,7 @@ func (c *carrier) beside(above string, at any) {
 		}
 	case []any:
 		for i, item := range v {
-			if path := fmt.Sprintf("%s[%d]", above, i); carriesChart(item) {
+			if path := fmt.Sprintf("%s[%d]", above, i); c.carries(item) {
 				c.beside(path, item)
 			} else {
 				c.tell(path, item)
@@ -116,39 +120,34 @@ func (c *carrier) beside(above string, at any) {
 
 const (
 	ofInstaller = "it is for the tool that installs the chart, and the driver does not depend on it"
+	ofRendered  = "it changes what the chart makes; give import the objects that come out of it, or --kubeconfig"
+	otherConf   = "it has a cloud.conf; give import its text as a further file"
 	otherValues = "it has values of its own, for another chart or for single clusters. If this cluster gets them, give them to import as a further file"
 )
 
 // tell has a line for a key of the carrier.
 func (c *carrier) tell(path string, at any) {
 	why := ofInstaller
-	if holdsValues(at) {
+	switch {
+	case slices.ContainsFunc([]string{"patch", "postrender", "transformer"}, func(word string) bool { return strings.Contains(strings.ToLower(path), word) }):
+		why = ofRendered
+	case slices.ContainsFunc(namesIn(at), isConfText):
+		why = otherConf
+	case anyBelow(at, hasValues):
 		why = otherValues
 	}
 	c.found[0].beside = append(c.found[0].beside, Note{Key: path, Why: why})
 }
 
-// holdsValues reports whether values of a chart stand below.
-func holdsValues(at any) bool {
-	switch v := at.(type) {
-	case map[string]any:
-		return hasValues(v) || slices.ContainsFunc(slices.Collect(maps.Values(v)), holdsValues)
-	case []any:
-		return slices.ContainsFunc(v, holdsValues)
-	}
-	return false
+// carries reports whether a mapping that names the chart stands below.
+func (c *carrier) carries(at any) bool {
+	return anyBelow(at, func(v any) bool {
+		m, is := v.(map[string]any)
+		return is && c.names(m)
+	})
 }
 
-// carriesChart reports whether a mapping that names the chart stands below.
-func carriesChart(at any) bool {
-	switch v := at.(type) {
-	case map[string]any:
-		return namesChart(v) || slices.ContainsFunc(slices.Collect(maps.Values(v)), carriesChart)
-	case []any:
-		return slices.ContainsFunc(v, carriesChart)
-	}
-	return false
-}
+func (c *carrier) names(m map[string]any) bool { return namesChart(m) || c.byKeys && hasOwnValues(m) }
 
 // lastOf is the name of a chart without its repository.
 func lastOf(name string) string { return name[strings.LastIndexByte(name, '/')+1:] }
@@ -170,12 +169,31 @@ func namesChart(m map[string]any) bool {
 	return false
 }
 
+// hasOwnValues reports whether the values that stand in a mapping are those of this chart, by their keys. A HelmRelease may name the source of a
+// chart, and an Application a directory of Git.
+func hasOwnValues(m map[string]any) bool {
+	helm, _ := m["helm"].(map[string]any)
+	for _, key := range valuesKeys {
+		for _, at := range []any{m[key], helm[key]} {
+			values, _ := at.(map[string]any)
+			if text, isText := at.(string); isText && yaml.UnmarshalStrict([]byte(text), &values) != nil {
+				continue
+			}
+			if areOwn(values) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // isValuesKey reports whether add reads a key.
 func isValuesKey(key string) bool {
 	return slices.Contains(valuesKeys, key) || slices.Contains(setKeys, key) || slices.Contains(elsewhereKeys, key)
 }
 
-func hasValues(m map[string]any) bool {
+func hasValues(v any) bool {
+	m, _ := v.(map[string]any)
 	return slices.ContainsFunc(slices.Concat(valuesKeys, setKeys, elsewhereKeys, []string{"helm"}), func(key string) bool { return m[key] != nil })
 }
 
@@ -206,34 +224,14 @@ func (c *carrier) add(m map[string]any, only bool) {
 }
 
 // namesIn are the texts below a value: names of files and objects.
-func namesIn(at any) []string {
-	switch v := at.(type) {
-	case string:
-		return []string{v}
-	case []any:
-		var all []string
-		for _, item := range v {
-			all = append(all, namesIn(item)...)
+func namesIn(at any) (all []string) {
+	anyBelow(at, func(v any) bool {
+		if text, is := v.(string); is {
+			all = append(all, text)
 		}
-		return all
-	case map[string]any:
-		var all []string
-		for _, key := range slices.Sorted(maps.Keys(v)) {
-			all = append(all, namesIn(v[key])...)
-		}
-		return all
-	}
-	return nil
-}
-
-// valueAt is the value at a path of keys.
-func valueAt(fields map[string]any, path []string) any {
-	var at any = fields
-	for _, key := range path {
-		m, _ := at.(map[string]any)
-		at = m[key]
-	}
-	return at
+		return false
+	})
+	return all
 }
 
 // values reads a mapping, a text with one, or a list of these. A word in a list is the name of a file.
@@ -277,7 +275,7 @@ func (c *carrier) set(into map[string]any, key string, at any) {
 			return
 		}
 		parts := strings.Split(name, ".")
-		if there := valueAt(into, parts); there != nil && !reflect.DeepEqual(there, value) {
+		if there := valueAt(into, parts...); there != nil && !reflect.DeepEqual(there, value) {
 			c.replaced = append(c.replaced, Note{Key: name, Why: key + " has another value for it, which counts"})
 		}
 		for i := range slices.Backward(parts) {
@@ -318,12 +316,12 @@ func merge(into, from map[string]any) {
 	}
 }
 
-// manifests are the objects that a ConfigMap holds as texts, as a ClusterResourceSet of Cluster API has them.
+// manifests are the objects that a ConfigMap holds as texts, as a ClusterResourceSet of Cluster API has them, or the values of a HelmRelease.
 func (c *carrier) manifests() {
 	data, _ := c.document.yaml["data"].(map[string]any)
 	for _, key := range slices.Sorted(maps.Keys(data)) {
 		text, _ := data[key].(string)
-		if !strings.Contains(text, "\nkind:") && !strings.HasPrefix(text, "kind:") {
+		if isConfText(text) {
 			continue
 		}
 		all, err := open(File{Name: c.document.label() + " " + key, Content: []byte(text)})
@@ -331,7 +329,11 @@ func (c *carrier) manifests() {
 			continue // it is another text
 		}
 		for _, d := range all {
-			if d.yaml != nil && isWorkload(d.kind()) && runsDriver(d) {
+			switch {
+			case d.yaml != nil && isWorkload(d.kind()) && runsDriver(d):
+				c.found = append(c.found, d)
+			case d.kind() == "" && areOwn(d.yaml):
+				d.carried, d.partly = true, true
 				c.found = append(c.found, d)
 			}
 		}

@@ -2,6 +2,7 @@ package migrate
 
 import (
 	"cmp"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -68,7 +69,7 @@ func (p *proposal) readStorageClass(d document) error {
 		p.Spec.StorageClasses.NamePrefix = ownPrefix
 		p.note("metadata.name", "spec.storageClasses.namePrefix", storageClassRules[3].why[len("if "):])
 	}
-	parameters := d.texts("parameters")
+	parameters := class.Parameters
 	for _, key := range sortedFlags(parameters) {
 		if strings.HasSuffix(key.name, "-secret-name") {
 			p.note("parameters."+key.name, "", oneCloud)
@@ -116,21 +117,13 @@ func setCustomClasses(p *proposal, v value) error {
 	if err != nil {
 		return err
 	}
-	all, err := open(File{Name: p.file + " storageClass.custom", Content: []byte(text)})
-	if err != nil {
+	isClass := func(d document) bool { return d.kind() == "StorageClass" && isCinderClass(d) }
+	switch found, err := p.readInside(p.file+" storageClass.custom", text, isClass, p.readStorageClass); {
+	case errors.Is(err, errInside):
 		return leave("its text is no YAML of classes; these classes stay in the cluster as they are")
-	}
-	outer, read := p.file, false
-	defer func() { p.file = outer }()
-	for _, d := range all {
-		if d.kind() == "StorageClass" && isCinderClass(d) {
-			p.file, read = d.label(), true
-			if err := p.readStorageClass(d); err != nil {
-				return err
-			}
-		}
-	}
-	if p.file = outer; !read {
+	case err != nil:
+		return err
+	case !found:
 		return leave("it has no class of the driver")
 	}
 	p.to = "" // the notes of the classes say what they became
@@ -161,17 +154,18 @@ var snapshotClassRules = []rule{
 
 // readSnapshotClass keeps a class in the configuration. One that the driver refuses is not the bundle's to change.
 func (p *proposal) readSnapshotClass(d document) error {
-	if _, err := typed[struct {
+	class, err := typed[struct {
 		metav1.TypeMeta
 		Metadata       metav1.ObjectMeta `json:"metadata"`
 		Driver         string            `json:"driver"`
 		DeletionPolicy string            `json:"deletionPolicy"`
 		Parameters     map[string]string `json:"parameters"`
-	}](p, d); err != nil {
+	}](p, d)
+	if err != nil {
 		return err
 	}
 	const key = "metadata.annotations is-default-class"
-	parameters, isDefault := d.texts("parameters"), d.annotation("snapshot.storage.kubernetes.io/is-default-class") == "true"
+	parameters, isDefault := class.Parameters, d.annotation("snapshot.storage.kubernetes.io/is-default-class") == "true"
 	_, unknown, err := contract.ParseSnapshotClass(parameters)
 	secrets := slices.ContainsFunc(slices.Collect(maps.Keys(parameters)), func(name string) bool { return strings.HasSuffix(name, "-secret-name") })
 	switch {
@@ -186,17 +180,17 @@ func (p *proposal) readSnapshotClass(d document) error {
 		p.tellParameters(unknown, err)
 		return nil
 	}
-	class := v1alpha1.SnapshotClass{DeletionPolicy: d.text("deletionPolicy"), Parameters: parameters}
+	kept := v1alpha1.SnapshotClass{DeletionPolicy: class.DeletionPolicy, Parameters: parameters}
 	p.note("the class", "spec.snapshots.classes", snapshotClassKept)
 	first := cmp.Or(p.known.defaultSnapshotClass, d.name())
 	switch {
 	case isDefault && first != d.name():
 		p.note(key, "", takeDefaultOf+d.name()+" "+noDefaultSnapshotClass)
 	case isDefault:
-		p.known.defaultSnapshotClass, class.Default = first, true
+		p.known.defaultSnapshotClass, kept.Default = first, true
 		p.note(key, "spec.snapshots.classes."+first+".default", "")
 	}
-	p.Spec.Snapshots.Classes = map[string]v1alpha1.SnapshotClass{d.name(): class}
+	p.Spec.Snapshots.Classes = map[string]v1alpha1.SnapshotClass{d.name(): kept}
 	return nil
 }
 
@@ -208,13 +202,3 @@ func bundleSnapshotClasses() []string {
 }
 
 func (d document) annotation(key string) string { return d.text("metadata", "annotations", key) }
-
-// texts are the texts of a mapping at the top of the document.
-func (d document) texts(key string) map[string]string {
-	all := map[string]string{}
-	fields, _ := d.yaml[key].(map[string]any)
-	for name, v := range fields {
-		all[name], _ = v.(string)
-	}
-	return all
-}

@@ -102,14 +102,10 @@ func setAttachLimit(p *proposal, v value) error {
 
 // attachLimit reads the limit as upstream does: 0 is none, and what is out of range is 256.
 func attachLimit(v value) (int, error) {
-	text, err := v.text()
-	if err != nil {
-		return 0, err
-	}
-	n, err := strconv.Atoi(text)
+	n, err := v.whole()
 	switch {
 	case err != nil:
-		return 0, errType
+		return 0, err
 	case n == 0:
 		return 0, leave("0 is no limit; each node calculates its own (spec.volumeAttachLimit: auto)")
 	case n < 0 || n > 256:
@@ -175,10 +171,7 @@ func (p *proposal) readConfSection(s *cloudconf.Section) error {
 }
 
 func (p *proposal) mapZone(name, computeZone, volumeZone string) {
-	if p.Spec.Topology.ZoneMap == nil {
-		p.Spec.Topology.ZoneMap = map[string]string{}
-	}
-	p.Spec.Topology.ZoneMap[computeZone] = volumeZone
+	add(&p.Spec.Topology.ZoneMap, map[string]string{computeZone: volumeZone})
 	p.note(name, "spec.topology.zoneMap", "")
 }
 

@@ -4,7 +4,6 @@ import (
 	"encoding/pem"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/cinder-csi/cinder-csi/driver/config"
@@ -49,11 +48,7 @@ func isConfigMap(d document) bool {
 
 // hasConf reports whether a text of a ConfigMap is a cloud.conf.
 func (d document) hasConf() bool {
-	data, _ := d.yaml["data"].(map[string]any)
-	return slices.ContainsFunc(slices.Collect(maps.Values(data)), func(v any) bool {
-		text, _ := v.(string)
-		return header.Match(firstLine([]byte(text)))
-	})
+	return slices.ContainsFunc(namesIn(d.yaml["data"]), isConfText)
 }
 
 func (p *proposal) readConfigMap(d document) error {
@@ -90,10 +85,10 @@ func (p *proposal) readMounted(data map[string]any) error {
 		text, _ := data[key].(string)
 		name := "data " + key
 		switch {
-		case header.Match(firstLine([]byte(text))):
-			conf, err := cloudconf.Parse([]byte(text))
+		case isConfText(text):
+			conf, err := p.conf(name, text)
 			if err != nil {
-				return p.problem("%s: %w", name, err)
+				return err
 			}
 			if err := p.readCloudConf(document{conf: conf}); err != nil {
 				return err
@@ -107,6 +102,15 @@ func (p *proposal) readMounted(data map[string]any) error {
 		}
 	}
 	return nil
+}
+
+// conf is the cloud.conf that stands below a key.
+func (p *proposal) conf(key, text string) (*cloudconf.File, error) {
+	conf, err := cloudconf.Parse([]byte(text))
+	if err != nil {
+		return nil, p.problem("%s: %w", key, err)
+	}
+	return conf, nil
 }
 
 // readConfigKey follows OpenShift's operator, which takes cloud.conf and enable_topology of the first of two ConfigMaps.
@@ -136,9 +140,9 @@ func (p *proposal) readConfigKey(key, text, confKey string) error {
 
 // readOpenShiftConf reads a cloud.conf of OpenShift. Its operator replaces [Global], and so does the bundle.
 func (p *proposal) readOpenShiftConf(key, text string) error {
-	conf, err := cloudconf.Parse([]byte(text))
+	conf, err := p.conf("data "+key, text)
 	if err != nil {
-		return p.problem("data %s: %w", key, err)
+		return err
 	}
 	for _, s := range conf.Sections {
 		if strings.EqualFold(s.Name, config.Global) && s.Subsection == "" {
@@ -155,19 +159,12 @@ func (p *proposal) readOpenShiftConf(key, text string) error {
 }
 
 func setEnableTopology(p *proposal, v value) error {
-	text, err := v.text()
-	if err != nil {
-		return err
-	}
-	on, err := strconv.ParseBool(text)
-	if err != nil {
-		return errType
-	}
+	on, err := v.yes()
 	p.Spec.Topology.Mode = v1alpha1.Disabled
 	if on {
 		p.Spec.Topology.Mode = v1alpha1.Enabled
 	}
-	return nil
+	return err
 }
 
 // setCA takes the certificates, and nothing else that the text may hold. HyperShift keeps them in a ConfigMap beside the controller.

@@ -1,7 +1,6 @@
 package migrate
 
 import (
-	"fmt"
 	"path"
 	"regexp"
 	"slices"
@@ -25,7 +24,7 @@ var oneCloud = "a bundle serves one cloud; for several, replace only the image o
 var flagRules = []rule{
 	{key: "cluster", to: "spec.clusterID", set: func(p *proposal, v value) (err error) { p.Spec.ClusterID, err = v.text(); return err }},
 	{key: "with-topology", to: "spec.topology.mode", why: "with --feature-gates=Topology of the provisioner"}, // by setZones
-	{key: "v", to: "spec.driver.logLevel", set: setFlagLevel},
+	{key: "v", to: "spec.driver.logLevel", set: setLogLevel},
 	{key: "pvc-annotations", to: "spec.driver.pvcAnnotations", set: setPVCAnnotations},
 	{key: "cloud-name", why: oneCloud},
 	{key: "endpoint", why: flagOfBundle},
@@ -149,10 +148,7 @@ func (p *proposal) setContainerResources(of pods, name string, given corev1.Reso
 		return all
 	}
 	for _, pl := range of.roles(&p.Spec.Roles) {
-		if pl.Resources == nil {
-			pl.Resources = map[string]v1alpha1.Resources{}
-		}
-		pl.Resources[name] = v1alpha1.Resources{Requests: amounts(given.Requests), Limits: amounts(given.Limits)}
+		add(&pl.Resources, map[string]v1alpha1.Resources{name: {Requests: amounts(given.Requests), Limits: amounts(given.Limits)}})
 	}
 }
 
@@ -262,19 +258,6 @@ func flagRule(name string) rule {
 		i = len(flagRules) - 1
 	}
 	return flagRules[i]
-}
-
-func setFlagLevel(p *proposal, v value) error {
-	var n int
-	text, err := v.text()
-	if err == nil {
-		_, err = fmt.Sscanf(text, "%d", &n)
-	}
-	if err != nil {
-		return errType
-	}
-	p.Spec.Driver.LogLevel = &n
-	return nil
 }
 
 // setZones says whether upstream's plugin used zones, which both it and its provisioner decide.

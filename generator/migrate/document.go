@@ -67,6 +67,10 @@ func open(f File) ([]document, error) {
 			continue
 		}
 		err := yaml.UnmarshalStrict(text, &content)
+		var plays []map[string]any // of Ansible
+		if err != nil && yaml.UnmarshalStrict(text, &plays) == nil {
+			content, err = map[string]any{"plays": jsonValue(plays)}, nil
+		}
 		switch {
 		case helmRelease.Match(part.text) && bytes.Contains(part.text, []byte("USER-SUPPLIED VALUES:")):
 			return nil, fmt.Errorf("%w: %s: it is the output of helm get all; give that of helm get values", ErrFile, f.Name)
@@ -118,9 +122,7 @@ func ofParent(d document) ([]document, error) {
 	var beside []Note
 	for _, key := range slices.Sorted(maps.Keys(d.yaml)) {
 		inside, _ := d.yaml[key].(map[string]any)
-		_, isText := inside["clusterID"].(string)
-		onlyOfChart := !slices.ContainsFunc(slices.Collect(maps.Keys(inside)), func(key string) bool { return !isChartKey(key) })
-		if key == upstreamChart && len(inside) > 0 || (isText || inside["clusterID"] == nil) && isValues(document{yaml: inside}) && onlyOfChart {
+		if key == upstreamChart && len(inside) > 0 || areOwn(inside) && key != "csimanila" { // a chart beside this one has clusterID there
 			names, found = append(names, key), append(found, document{file: d.file + " " + key, source: d.source, yaml: inside, carried: true})
 			continue
 		}
@@ -134,6 +136,16 @@ func ofParent(d document) ([]document, error) {
 	}
 	return found, nil
 }
+
+// areOwn reports whether a mapping has values of this chart, and keys of no other.
+func areOwn(values map[string]any) bool {
+	id, _ := values["clusterID"].(string)
+	return (id != "" || values["clusterID"] == nil) && isValues(document{yaml: values}) &&
+		!slices.ContainsFunc(slices.Collect(maps.Keys(values)), func(key string) bool { return !isChartKey(key) })
+}
+
+// isConfText reports whether a text is a cloud.conf.
+func isConfText(text string) bool { return header.Match(firstLine([]byte(text))) }
 
 // listed are the objects of a list, or the mapping itself. The items of a typed list such as ConfigMapList may lack their kind.
 func listed(content map[string]any) []map[string]any {
@@ -340,28 +352,16 @@ func (v value) text() (string, error) {
 	return "", errType
 }
 
-// yes reads a boolean, written as one or as text.
-func (v value) yes() (bool, error) {
+// parsed reads a value, written as one or as a text: Terraform and --set-string of Helm do so.
+func parsed[T any](v value, parse func(string) (T, error), wanted string) (T, error) {
 	s, err := v.text()
-	if err != nil {
-		return false, v.not("true or false")
+	x, parseErr := parse(s)
+	if err != nil || parseErr != nil {
+		return x, v.not(wanted)
 	}
-	on, err := strconv.ParseBool(s)
-	if err != nil {
-		return false, v.not("true or false")
-	}
-	return on, nil
+	return x, nil
 }
 
-// whole reads a whole number, also where it is written as a text: Terraform and --set-string of Helm do so.
-func (v value) whole() (int, error) {
-	s, err := v.text()
-	if err != nil {
-		return 0, v.not("a whole number")
-	}
-	n, err := strconv.Atoi(s)
-	if err != nil {
-		return 0, v.not("a whole number")
-	}
-	return n, nil
-}
+func (v value) yes() (bool, error) { return parsed(v, strconv.ParseBool, "true or false") }
+
+func (v value) whole() (int, error) { return parsed(v, strconv.Atoi, "a whole number") }

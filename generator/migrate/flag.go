@@ -1,7 +1,6 @@
 package migrate
 
 import (
-	"cmp"
 	"maps"
 	"path"
 	"regexp"
@@ -64,10 +63,9 @@ func unquoted(text string) string { return strings.Trim(text, `"`) }
 
 func sortedFlags(given map[string]string) []flagValue {
 	var all []flagValue
-	for name := range maps.Keys(given) {
+	for _, name := range slices.Sorted(maps.Keys(given)) {
 		all = append(all, flagValue{name, given[name]})
 	}
-	slices.SortFunc(all, func(a, b flagValue) int { return cmp.Compare(a.name, b.name) })
 	return all
 }
 

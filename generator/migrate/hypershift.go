@@ -3,21 +3,18 @@ package migrate
 import (
 	"fmt"
 	"slices"
-	"strconv"
 
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 )
 
 var hostedClusterRules = slices.Concat([]rule{
-	{key: "metadata.name", to: "metadata.name", set: setClusterName},
+	{key: "metadata.name", to: "metadata.name", set: func(p *proposal, v value) error { return v.into(&p.Metadata.Name) }},
 	{key: "metadata.namespace", to: "spec.namespaces.controller", why: "HyperShift appends the name of the HostedCluster", set: setControlPlaneNamespace},
-	{key: "metadata.annotations.hypershift.openshift.io/control-plane-priority-class", to: "spec.roles.controller.priorityClassName", set: setPriorityClass},
+	{key: "metadata.annotations.hypershift.openshift.io/control-plane-priority-class", to: "spec.roles.controller.priorityClassName", set: eachRole(controllerPods, func(pl *v1alpha1.RolePods) any { return &pl.PriorityClassName })},
 }, hostedRules)
 
 var controlPlaneRules = slices.Concat([]rule{
-	{key: "metadata.name", to: "metadata.name", set: setClusterName},
-	{key: "metadata.namespace", to: "spec.namespaces.controller", set: setControlPlaneNamespace},
-	{key: "metadata.annotations.hypershift.openshift.io/control-plane-priority-class", to: "spec.roles.controller.priorityClassName", set: setPriorityClass},
+	hostedClusterRules[0], {key: "metadata.namespace", to: "spec.namespaces.controller", set: setControlPlaneNamespace}, hostedClusterRules[2],
 }, hostedRules)
 
 // hostedRules are those of the spec, which HyperShift copies from the HostedCluster to the HostedControlPlane.
@@ -50,22 +47,10 @@ func setUser(p *proposal, v value) error {
 	if p.document.name() != p.known.controlPlane {
 		return leave("it is not the namespace of the hosted control plane")
 	}
-	text, err := v.text()
-	if err != nil {
-		return err
-	}
-	user, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
-		return errType
-	}
+	n, err := v.whole()
+	user := int64(n)
 	p.Spec.Roles.Controller.RunAsUser = &user
-	return nil
-}
-
-func setClusterName(p *proposal, v value) error { return v.into(&p.Metadata.Name) }
-
-func setPriorityClass(p *proposal, v value) error {
-	return v.into(&p.Spec.Roles.Controller.PriorityClassName)
+	return err
 }
 
 func setControlPlaneNamespace(p *proposal, _ value) error {

@@ -18,11 +18,11 @@ var liveKinds = []struct {
 	path, apiVersion, kind string
 	optional               bool
 }{
-	{"/apis/apps/v1/deployments", "apps/v1", "Deployment", false},
-	{"/apis/apps/v1/statefulsets", "apps/v1", "StatefulSet", false},
-	{"/apis/apps/v1/daemonsets", "apps/v1", "DaemonSet", false},
-	{"/apis/apps/v1/replicasets", "apps/v1", "ReplicaSet", false},
-	{"/api/v1/pods", "v1", "Pod", false},
+	{cluster.WorkloadKinds["Deployment"], "apps/v1", "Deployment", false},
+	{cluster.WorkloadKinds["StatefulSet"], "apps/v1", "StatefulSet", false},
+	{cluster.WorkloadKinds["DaemonSet"], "apps/v1", "DaemonSet", false},
+	{cluster.WorkloadKinds["ReplicaSet"], "apps/v1", "ReplicaSet", false},
+	{cluster.WorkloadKinds["Pod"], "v1", "Pod", false},
 	{"/apis/storage.k8s.io/v1/storageclasses", "storage.k8s.io/v1", "StorageClass", false},
 	{"/apis/snapshot.storage.k8s.io/v1/volumesnapshotclasses", "snapshot.storage.k8s.io/v1", "VolumeSnapshotClass", true},
 	{"/apis/storage.k8s.io/v1/volumeattributesclasses", "storage.k8s.io/v1", "VolumeAttributesClass", true},

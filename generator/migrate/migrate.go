@@ -88,7 +88,7 @@ func (i *Importer) Import(files iter.Seq2[File, error]) (v1alpha1.Distribution, 
 			problems = append(problems, all.add(p.file, p.Distribution))
 		}
 	}
-	if err := errors.Join(problems...); err != nil {
+	if err := errors.Join(append(problems, known.onlyOthers(in.documents))...); err != nil {
 		return v1alpha1.Distribution{}, nil, err
 	}
 	all.into.Spec.NodePools = known.nodePools.proposed()

@@ -12,7 +12,6 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/driver/config"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
-	"github.com/cinder-csi/cinder-csi/internal/cloudconf"
 	"github.com/cinder-csi/cinder-csi/internal/cluster"
 )
 
@@ -83,9 +82,7 @@ func specOf(d document, dir, as string) map[string]any {
 
 // noteDifferences names each key that a pool has otherwise than all nodes.
 func (p *proposal) noteDifferences(pool *nodePool, above string, of, ofMain map[string]any) {
-	keys := maps.Clone(of)
-	maps.Copy(keys, ofMain)
-	for _, key := range slices.Sorted(maps.Keys(keys)) {
+	for _, key := range slices.Sorted(maps.Keys(either(of, ofMain))) {
 		path := join(above, key)
 		a, b := of[key], ofMain[key]
 		if reflect.DeepEqual(a, b) || (value{a}).empty() && (value{b}).empty() {
@@ -153,20 +150,21 @@ func byName(list any) map[string]map[string]any {
 
 func (p *proposal) noteContainers(a, b any) {
 	of, ofMain := byName(a), byName(b)
-	names := maps.Clone(of)
-	maps.Copy(names, ofMain)
-	for _, name := range slices.Sorted(maps.Keys(names)) {
-		fields := maps.Clone(of[name])
-		if fields == nil {
-			fields = map[string]any{}
-		}
-		maps.Copy(fields, ofMain[name])
-		for _, field := range slices.Sorted(maps.Keys(fields)) {
+	for _, name := range slices.Sorted(maps.Keys(either(of, ofMain))) {
+		for _, field := range slices.Sorted(maps.Keys(either(of[name], ofMain[name]))) {
 			if !reflect.DeepEqual(of[name][field], ofMain[name][field]) {
 				p.note("container "+name+" "+field, "", asAllNodes)
 			}
 		}
 	}
+}
+
+// either has the keys of both mappings.
+func either[T any](a, b map[string]T) map[string]T {
+	all := map[string]T{}
+	maps.Copy(all, a)
+	maps.Copy(all, b)
+	return all
 }
 
 func (p *proposal) noteVolumes(pool *nodePool, a, b any) {
@@ -188,13 +186,13 @@ func (p *proposal) readPoolConfig(pool *nodePool, data map[string]any) error {
 	for _, key := range slices.Sorted(maps.Keys(data)) {
 		text, _ := data[key].(string)
 		name := "data " + key
-		if !header.Match(firstLine([]byte(text))) {
+		if !isConfText(text) {
 			p.note(name, "", asAllNodes)
 			continue
 		}
-		conf, err := cloudconf.Parse([]byte(text))
+		conf, err := p.conf(name, text)
 		if err != nil {
-			return p.problem("%s: %w", name, err)
+			return err
 		}
 		for _, s := range conf.Sections {
 			for _, k := range s.Keys {

@@ -9,13 +9,18 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/cluster"
 )
 
-func (d document) text(path ...string) string {
-	var at any = d.yaml
+// valueAt is the value at a path of keys.
+func valueAt(fields map[string]any, path ...string) any {
+	var at any = fields
 	for _, key := range path {
 		m, _ := at.(map[string]any)
 		at = m[key]
 	}
-	text, _ := at.(string)
+	return at
+}
+
+func (d document) text(path ...string) string {
+	text, _ := valueAt(d.yaml, path...).(string)
 	return text
 }
 
@@ -126,7 +131,9 @@ func (p *proposal) walk(rules []rule, above string, fields map[string]any, lefto
 			if why := leftover(path); why != "" {
 				p.note(path, "", why)
 			}
-		case !isMap && v.any != nil:
+		case v.empty():
+			p.note(path, "", "it is empty")
+		case !isMap:
 			return p.problem("%s: %w", path, v.not("a mapping"))
 		default:
 			if err := p.walk(rules, path, below, leftover); err != nil {
@@ -165,6 +172,21 @@ func (p *proposal) strange(path string, given, known any) {
 			p.strange(fmt.Sprintf("%s[%d]", path, i), given[i], has[i])
 		}
 	}
+}
+
+// anyBelow reports whether a value is something, or has something below it that is. It looks in the order of the keys.
+func anyBelow(v any, is func(any) bool) bool {
+	if is(v) {
+		return true
+	}
+	deeper := func(v any) bool { return anyBelow(v, is) }
+	switch v := v.(type) {
+	case map[string]any:
+		return slices.ContainsFunc(slices.Sorted(maps.Keys(v)), func(key string) bool { return deeper(v[key]) })
+	case []any:
+		return slices.ContainsFunc(v, deeper)
+	}
+	return false
 }
 
 // zero is a value that Kubernetes leaves out where it writes the object.

@@ -97,7 +97,7 @@ func (d document) hasProxy() bool {
 // unlessInStatus: the status has what is in effect, and OpenShift completes noProxy there.
 func unlessInStatus(key string, set func(*proposal, value) error) func(*proposal, value) error {
 	return func(p *proposal, v value) error {
-		if p.document.text("status", key) != "" {
+		if there := valueAt(p.document.yaml, "status", key); !(value{there}).empty() {
 			return leave("status." + key + " has what is in effect")
 		}
 		return set(p, v)
@@ -116,27 +116,21 @@ func setTrustedCA(p *proposal, _ value) error {
 var networkRules = []rule{
 	{key: "status.serviceNetwork", to: "spec.openshift.clusterNetworks", set: addNetworks(serviceNetworks)},
 	{key: "status.clusterNetwork", to: "spec.openshift.clusterNetworks", set: addNetworks(podNetworks)},
-	{key: "spec.serviceNetwork", to: "spec.openshift.clusterNetworks", set: unlessListed("serviceNetwork", addNetworks(serviceNetworks))},
-	{key: "spec.clusterNetwork", to: "spec.openshift.clusterNetworks", set: unlessListed("clusterNetwork", addNetworks(podNetworks))},
+	{key: "spec.serviceNetwork", to: "spec.openshift.clusterNetworks", set: unlessInStatus("serviceNetwork", addNetworks(serviceNetworks))},
+	{key: "spec.clusterNetwork", to: "spec.openshift.clusterNetworks", set: unlessInStatus("clusterNetwork", addNetworks(podNetworks))},
 }
 
 func serviceNetworks(v value) (all []string, err error) { return all, v.into(&all) }
 
-func podNetworks(v value) ([]string, error) {
-	list, isList := v.any.([]any)
-	if !isList {
-		return nil, errType
-	}
-	var all []string
-	for _, item := range list {
-		network, _ := item.(map[string]any)
-		cidr, isText := network["cidr"].(string)
-		if !isText {
-			return nil, errType
+func podNetworks(v value) (all []string, err error) {
+	var list []struct{ CIDR string }
+	err = v.loosely(&list)
+	for _, network := range list {
+		if all = append(all, network.CIDR); network.CIDR == "" {
+			err = errType
 		}
-		all = append(all, cidr)
 	}
-	return all, nil
+	return all, err
 }
 
 func addNetworks(read func(value) ([]string, error)) func(*proposal, value) error {
@@ -146,16 +140,6 @@ func addNetworks(read func(value) ([]string, error)) func(*proposal, value) erro
 			p.Spec.OpenShift.ClusterNetworks = appendNew(p.Spec.OpenShift.ClusterNetworks, n)
 		}
 		return err
-	}
-}
-
-func unlessListed(key string, set func(*proposal, value) error) func(*proposal, value) error {
-	return func(p *proposal, v value) error {
-		status, _ := p.document.yaml["status"].(map[string]any)
-		if there := (value{status[key]}); !there.empty() {
-			return leave("status." + key + " has what is in effect")
-		}
-		return set(p, v)
 	}
 }
 

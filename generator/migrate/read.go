@@ -92,11 +92,8 @@ func (in *input) keep(documents []document, other *otherKinds) {
 
 // inlineVolumes is the number of volumes of the driver that the pods of a workload have without a claim.
 func inlineVolumes(d document) int {
-	if !isWorkload(d.kind()) {
-		return 0
-	}
 	template, err := podTemplate(d)
-	if err != nil {
+	if err != nil || !isWorkload(d.kind()) {
 		return 0
 	}
 	return cluster.InlineVolumes(template.Spec, cluster.UpstreamName)

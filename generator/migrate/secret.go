@@ -40,7 +40,7 @@ var secretRules = []rule{
 	{key: v1alpha1.DefaultKubeconfigSecret, to: "spec.hypershift.kubeconfigSecret", why: "if it has the key kubeconfig"},
 	{key: "the Secret of upstream's plugin, of a cluster", why: liveSecret + "a message has the command"},
 	{key: standaloneSecret, why: "the Cloud Credential Operator makes one for the bundle; of a hosted cluster the bundle has the Secret of identityRef"},
-	{key: "any other", why: "the bundle does not need it"},
+	{key: "any other", why: "the bundle does not need it. Import reads no value of a Secret: if it holds manifests or values, give their text"},
 }
 
 // confKey is the key of upstream's Secret.
@@ -83,6 +83,18 @@ func (p *proposal) readSecret(d document) error {
 		p.known.otherSecrets[d.source]++
 	}
 	return nil
+}
+
+// onlyOthers is an error if the documents are Secrets that readSecret does not know, such as one with manifests.
+func (f *survey) onlyOthers(documents []document) error {
+	others := 0
+	for _, n := range f.otherSecrets {
+		others += n
+	}
+	if others < len(documents) || others == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: %s: it has only Secrets that the bundle does not need, and import reads no value of a Secret. If one holds manifests or values, give their text", ErrFile, documents[0].source)
 }
 
 // tellOtherSecrets are the notes of the Secrets that the bundle does not need.

@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"errors"
 	"maps"
 	"net/url"
 	"path"
@@ -41,20 +42,6 @@ func eachRole(of pods, field func(*v1alpha1.RolePods) any) func(*proposal, value
 func annotations(pl *v1alpha1.RolePods) *map[string]string { return &pl.PodAnnotations }
 func labels(pl *v1alpha1.RolePods) *map[string]string      { return &pl.PodLabels }
 
-// setPodMap adds to a map of each role: two keys of the chart may be about the same one.
-func setPodMap(of pods, field func(*v1alpha1.RolePods) *map[string]string) func(*proposal, value) error {
-	return func(p *proposal, v value) error {
-		var more map[string]string
-		if err := v.into(&more); err != nil {
-			return err
-		}
-		for _, pl := range of.roles(&p.Spec.Roles) {
-			add(field(pl), more)
-		}
-		return nil
-	}
-}
-
 func add[T any](into *map[string]T, more map[string]T) {
 	if *into == nil {
 		*into = map[string]T{}
@@ -71,10 +58,7 @@ func setResources(container string, of pods) func(*proposal, value) error {
 			return err
 		}
 		for _, pl := range of.roles(&p.Spec.Roles) {
-			if pl.Resources == nil {
-				pl.Resources = map[string]v1alpha1.Resources{}
-			}
-			pl.Resources[container] = r
+			add(&pl.Resources, map[string]v1alpha1.Resources{container: r})
 		}
 		return nil
 	}
@@ -209,21 +193,6 @@ func keepDefault(p *proposal, v value) error {
 	return nil
 }
 
-func setPullSecrets(p *proposal, v value) error {
-	var given []struct {
-		Name string `json:"name"`
-	}
-	if err := v.into(&given); err != nil {
-		return err
-	}
-	for _, pl := range bothPods.roles(&p.Spec.Roles) {
-		for _, s := range given {
-			pl.ImagePullSecrets = appendNew(pl.ImagePullSecrets, s.Name)
-		}
-	}
-	return nil
-}
-
 // setExtraArgs reads what the chart puts below args as it is: a text with a YAML list. Each flag has its row, as in a container.
 func setExtraArgs(of pods) func(*proposal, value) error {
 	return func(p *proposal, v value) error {
@@ -327,24 +296,39 @@ func setSecretData(p *proposal, v value) error {
 	if err := v.into(&files); err != nil {
 		return err
 	}
-	read := 0
-	outer := p.file
-	defer func() { p.file = outer }()
+	read := false
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		all, err := open(File{Name: outer + " secret.data " + name, Content: []byte(files[name])})
-		if err != nil || len(all) == 0 || all[0].conf == nil {
-			continue
-		}
-		p.file = outer + " secret.data " + name
-		if err := p.readCloudConf(all[0]); err != nil {
+		found, err := p.readInside(p.file+" secret.data "+name, files[name], isCloudConf, p.readCloudConf)
+		if err != nil && !errors.Is(err, errInside) {
 			return err
 		}
-		read++
+		read = read || found
 	}
-	p.file = outer
-	if read == 0 {
+	if !read {
 		return leave("none of its texts is a cloud.conf")
 	}
 	p.to = "" // the notes of its keys say what they became
 	return nil
+}
+
+// errInside says that a text in a value is no file that import reads.
+var errInside = errors.New("no file")
+
+// readInside reads documents of a text that a value holds. It reports whether there was one. Errors: errInside.
+func (p *proposal) readInside(name, text string, is func(document) bool, read func(document) error) (found bool, err error) {
+	all, err := open(File{Name: name, Content: []byte(text)})
+	if err != nil {
+		return false, errInside
+	}
+	outer := p.file
+	defer func() { p.file = outer }()
+	for _, d := range all {
+		if is(d) {
+			p.file, found = d.label(), true
+			if err := read(d); err != nil {
+				return true, err
+			}
+		}
+	}
+	return found, nil
 }

@@ -61,7 +61,7 @@ func (in *input) survey() (*survey, error) {
 			f.withoutZones = f.withoutZones || err == nil && podTurnsZonesOff(template.Spec)
 			f.controller = f.controller || d.kind() != "DaemonSet" && runsDriver(d)
 		case "":
-			f.clusterID = f.clusterID || d.yaml["clusterID"] != nil
+			f.clusterID = f.clusterID || d.yaml["clusterID"] != nil && !holdsTemplate(d.yaml["clusterID"])
 			f.withoutZones = f.withoutZones || d.conf == nil && turnsZonesOff(d)
 		}
 	}
@@ -77,10 +77,7 @@ func turnsZonesOff(d document) bool {
 
 // extraArgsTurnZonesOff is whether the additional flags of the plugin say so.
 func extraArgsTurnZonesOff(d document) bool {
-	csi, _ := d.yaml["csi"].(map[string]any)
-	plugin, _ := csi["plugin"].(map[string]any)
-	controller, _ := plugin["controllerPlugin"].(map[string]any)
-	return slices.ContainsFunc([]any{plugin["extraArgs"], controller["extraArgs"]}, func(given any) bool {
+	return slices.ContainsFunc([]any{valueAt(d.yaml, "csi", "plugin", "extraArgs"), valueAt(d.yaml, "csi", "plugin", "controllerPlugin", "extraArgs")}, func(given any) bool {
 		args, err := argsOf(value{given})
 		return err == nil && strings.EqualFold(flagsOf(corev1.Container{Args: args})["with-topology"], "false")
 	})

@@ -29,11 +29,8 @@ func setTLSProfile(p *proposal, v value) error {
 			Ciphers       []string `json:"ciphers"`
 			MinTLSVersion string   `json:"minTLSVersion"`
 		} `json:"custom"`
-		Old          any `json:"old"`
-		Intermediate any `json:"intermediate"`
-		Modern       any `json:"modern"`
 	}
-	if err := v.into(&profile); err != nil {
+	if err := v.loosely(&profile); err != nil {
 		return err
 	}
 	switch profile.Type {

@@ -19,6 +19,9 @@ func isValues(d document) bool {
 	if d.yaml == nil || d.yaml["kind"] != nil {
 		return false
 	}
+	if others := slices.DeleteFunc(slices.Collect(maps.Keys(d.yaml)), isChartKey); 2*len(others) > len(d.yaml) { // charts of other drivers have a clusterID too
+		return false
+	}
 	return d.yaml["clusterID"] != nil || d.yaml["logVerbosityLevel"] != nil || slices.ContainsFunc([]string{"csi", "secret", "storageClass"}, func(key string) bool {
 		fields, isMap := d.yaml[key].(map[string]any)
 		return key == "csi" && d.yaml[key] != nil && !isMap || slices.ContainsFunc(slices.Collect(maps.Keys(fields)), func(below string) bool { return hasRow(key + "." + below) })
@@ -54,7 +57,7 @@ func (p *proposal) readValues(d document) error {
 	if d.partly {
 		return p.walk(chartRules, "", d.yaml, leftoverOfValues)
 	}
-	if !p.known.clusterID {
+	if !p.known.clusterID && d.yaml["clusterID"] == nil {
 		p.Spec.ClusterID = chartClusterID
 		p.note("clusterID", "spec.clusterID", "it is not in the file, and the default of the chart is "+chartClusterID)
 	}
@@ -72,9 +75,7 @@ func (p *proposal) readValues(d document) error {
 
 // provisionerTopology is whether upstream's provisioner passes zones, as values say.
 func provisionerTopology(d document) (any, bool) {
-	csi, _ := d.yaml["csi"].(map[string]any)
-	provisioner, _ := csi["provisioner"].(map[string]any)
-	topology := provisioner["topology"]
+	topology := valueAt(d.yaml, "csi", "provisioner", "topology")
 	return topology, topology != nil && topology != ""
 }
 
@@ -92,6 +93,9 @@ func (p *proposal) applyValue(r rule, path string, v value) error {
 		p.note(path, "", "it is empty")
 		return nil
 	case p.document.kind() == "" && path != "secret.data" && path != "storageClass.custom" && holdsTemplate(v.any): // an object is rendered; a container beside the driver may have a template of its own
+		if path == "clusterID" && !p.known.clusterID {
+			return p.problem("%s: it is a template, and existing volumes are found by it; %s", path, giveClusterID)
+		}
 		p.note(path, "", isTemplate)
 		return nil
 	case is && p.document.kind() == "" && reflect.DeepEqual(jsonValue(v.any), jsonValue(common)):
@@ -139,21 +143,16 @@ func jsonValue(v any) any {
 const isTemplate = "it is a template; write what it renders into the Distribution"
 
 // holdsTemplate reports whether a text is there for another program to fill in.
-func holdsTemplate(v any) bool { return holds(v, "{{", "{%", "${") }
+func holdsTemplate(v any) bool { return holds(v, "{{", "{%", "${", "<path:", "ref+") }
 
-// holdsCipher reports whether SOPS has encrypted a text.
-func holdsCipher(v any) bool { return holds(v, "ENC[") }
+// holdsCipher reports whether SOPS or Ansible has encrypted a text.
+func holdsCipher(v any) bool { return holds(v, "ENC[", "$ANSIBLE_VAULT;") }
 
 func holds(v any, words ...string) bool {
-	switch v := v.(type) {
-	case string:
-		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(v, w) })
-	case []any:
-		return slices.ContainsFunc(v, func(item any) bool { return holds(item, words...) })
-	case map[string]any:
-		return slices.ContainsFunc(slices.Collect(maps.Values(v)), func(item any) bool { return holds(item, words...) })
-	}
-	return false
+	return anyBelow(v, func(v any) bool {
+		text, _ := v.(string)
+		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(text, w) })
+	})
 }
 
 func chartKeys() []string {
@@ -217,8 +216,8 @@ var chartRules = slices.Concat(
 		{key: "clusterID", to: "spec.clusterID", set: func(p *proposal, v value) (err error) { p.Spec.ClusterID, err = v.text(); return err }},
 		{key: "pvcAnnotations", to: "spec.driver.pvcAnnotations", set: setPVCAnnotations},
 		{key: "priorityClassName", to: "spec.roles.*.priorityClassName", set: eachRole(bothPods, func(pl *v1alpha1.RolePods) any { return &pl.PriorityClassName })},
-		{key: "imagePullSecrets", to: "spec.roles.*.imagePullSecrets", set: setPullSecrets},
-		{key: "commonAnnotations", to: "spec.roles.*.podAnnotations", why: "of pods only, not of the other objects", set: setPodMap(bothPods, annotations)},
+		{key: "imagePullSecrets", to: "spec.roles.*.imagePullSecrets", set: setPullSecrets(bothPods)},
+		{key: "commonAnnotations", to: "spec.roles.*.podAnnotations", why: "of pods only, not of the other objects", set: setOwnMap(bothPods, annotations, nil)},
 	},
 )
 
@@ -239,8 +238,8 @@ func sidecarRules(inChart, name string, pods pods) []rule {
 func podRules(at string, pods pods) []rule {
 	to := "spec.roles." + pods.name + "."
 	rules := []rule{
-		{key: at + "podAnnotations", to: to + "podAnnotations", set: setPodMap(pods, annotations)},
-		{key: at + "podLabels", to: to + "podLabels", set: setPodMap(pods, labels)},
+		{key: at + "podAnnotations", to: to + "podAnnotations", set: setOwnMap(pods, annotations, nil)},
+		{key: at + "podLabels", to: to + "podLabels", set: setOwnMap(pods, labels, nil)},
 		{key: at + "podSecurityContext", why: "the pods of a bundle have the least rights that work; spec.roles.controller.runAsUser sets the user of the controller"},
 		{key: at + "securityContext", why: "the containers of a bundle have the least rights that work"},
 		{key: at + "affinity", to: to + "affinity", set: setAffinity(pods)},

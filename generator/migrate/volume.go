@@ -1,7 +1,6 @@
 package migrate
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -36,13 +35,9 @@ func isCinderVolume(d document) bool {
 
 // addVolume counts a PersistentVolume.
 func (f *survey) addVolume(d document) error {
-	text, err := json.Marshal(d.yaml)
 	var v corev1.PersistentVolume
-	if err == nil {
-		err = json.Unmarshal(text, &v)
-	}
-	if err != nil {
-		return fmt.Errorf("%w: %s: %w", ErrFile, d.label(), errType)
+	if err := (value{d.yaml}).loosely(&v); err != nil {
+		return &fileError{d.label(), err}
 	}
 	f.volumes.add(v, contract.TopologyKeyOf(cluster.UpstreamName))
 	f.volumeFiles = appendNew(f.volumeFiles, d.source)

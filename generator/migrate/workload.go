@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/internal/cluster"
@@ -32,13 +33,8 @@ func isDriver(pod corev1.PodSpec) func(corev1.Container) bool {
 
 // owned reports whether another workload made an object.
 func owned(object map[string]any) bool {
-	metadata, _ := object["metadata"].(map[string]any)
-	owners, _ := metadata["ownerReferences"].([]any)
-	return slices.ContainsFunc(owners, func(o any) bool {
-		owner, _ := o.(map[string]any)
-		kind, _ := owner["kind"].(string)
-		return isWorkload(kind) && kind != "Pod"
-	})
+	var w struct{ Metadata metav1.ObjectMeta }
+	return value{object}.loosely(&w) == nil && cluster.Owned(w.Metadata.OwnerReferences)
 }
 
 // isWorkload is whether a kind of object has pods that may run a driver.
@@ -104,7 +100,7 @@ func templateRules(of pods) []rule {
 		{key: pod + "affinity", to: to + "affinity", set: setAffinity(of)},
 		{key: pod + "topologySpreadConstraints", to: to + "topologySpreadConstraints", set: setSpread(of)},
 		{key: pod + "priorityClassName", to: to + "priorityClassName", set: eachRole(of, func(pl *v1alpha1.RolePods) any { return &pl.PriorityClassName })},
-		{key: pod + "imagePullSecrets", to: to + "imagePullSecrets", set: setPlanePullSecrets(of)},
+		{key: pod + "imagePullSecrets", to: to + "imagePullSecrets", set: setPullSecrets(of)},
 		{key: pod + "volumes", to: "spec.driver.kubeletDir", set: setVolumes},
 		{key: pod + "securityContext", why: "the pods of a bundle have the least rights that work; spec.roles.controller.runAsUser sets the user of the controller"},
 		{key: pod + "hostAliases", why: "no bundle sets it; add it with a Kustomize layer over the bundle, or give the cloud a name in DNS"},
@@ -161,7 +157,7 @@ func ofTool(domain string) bool {
 // installersAnnotation is whether tools set an annotation.
 func installersAnnotation(key string) bool {
 	domain, _, _ := strings.Cut(key, "/")
-	return domain == "checksum" || ofTool(domain) && domain != "cluster-autoscaler.kubernetes.io"
+	return domain == "checksum" || domain == "deprecated.daemonset.template.generation" || ofTool(domain) && domain != "cluster-autoscaler.kubernetes.io"
 }
 
 // setObjectMap tells of the labels or annotations of an object that a person chose.
@@ -179,15 +175,15 @@ func setObjectMap(others func(string) bool, why string) func(*proposal, value) e
 	}
 }
 
-// setOwnMap takes the labels or annotations that a person chose.
+// setOwnMap adds the labels or annotations that a person chose: two keys may be about the same map. Without others a person chose all.
 func setOwnMap(of pods, field func(*v1alpha1.RolePods) *map[string]string, others func(string) bool) func(*proposal, value) error {
 	return func(p *proposal, v value) error {
 		var own map[string]string
 		if err := v.into(&own); err != nil {
 			return err
 		}
-		gardener := slices.ContainsFunc(slices.Collect(maps.Keys(own)), func(key string) bool { return strings.Contains(key, "gardener.cloud/") })
-		maps.DeleteFunc(own, func(key, _ string) bool { return others(key) || gardener && key == "role" })
+		gardener := others != nil && slices.ContainsFunc(slices.Collect(maps.Keys(own)), func(key string) bool { return strings.Contains(key, "gardener.cloud/") })
+		maps.DeleteFunc(own, func(key, _ string) bool { return others != nil && others(key) || gardener && key == "role" })
 		if len(own) == 0 {
 			return leave("upstream or a tool sets them")
 		}
@@ -207,14 +203,11 @@ func setTolerations(of pods) func(*proposal, value) error {
 		if of.name == nodePods.name && reflect.DeepEqual(all, []v1alpha1.Toleration{{Operator: string(corev1.TolerationOpExists)}}) {
 			return leave("the node pods of a bundle tolerate everything too")
 		}
-		for _, pl := range of.roles(&p.Spec.Roles) {
-			pl.Tolerations = all
-		}
-		return nil
+		return eachRole(of, func(pl *v1alpha1.RolePods) any { return &pl.Tolerations })(p, v)
 	}
 }
 
-func setPlanePullSecrets(of pods) func(*proposal, value) error {
+func setPullSecrets(of pods) func(*proposal, value) error {
 	return func(p *proposal, v value) error {
 		var given []corev1.LocalObjectReference
 		if err := v.into(&given); err != nil {

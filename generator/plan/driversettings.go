@@ -25,7 +25,7 @@ func (d *decider) checkDriverSettings() {
 	}
 }
 
-// scheduleText is what a schedule may be made of: the library also reads a time zone, which the API server refuses, and signs, which the chart does.
+// scheduleText is what a schedule may be made of. The library also reads a time zone, which the API server refuses, and signs, which the chart refuses.
 var scheduleText = regexp.MustCompile(`^[@*?0-9][-*?,/.0-9A-Za-z ]*[^ ]$`)
 
 // checkSchedule follows the API server, which reads a CronJob's schedule with the same library.

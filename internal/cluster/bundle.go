@@ -110,9 +110,9 @@ func (w workload) of(kind string) Workload {
 	return all
 }
 
-// owned reports whether another workload made this one, and stands for it.
-func (w workload) owned() bool {
-	return slices.ContainsFunc(w.Metadata.OwnerReferences, func(o metav1.OwnerReference) bool {
+// Owned reports whether another workload made an object with these owners, and stands for it.
+func Owned(owners []metav1.OwnerReference) bool {
+	return slices.ContainsFunc(owners, func(o metav1.OwnerReference) bool {
 		return slices.Contains([]string{"Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job"}, o.Kind)
 	})
 }

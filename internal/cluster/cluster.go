@@ -352,7 +352,7 @@ func (c *Cluster) Workloads(ctx context.Context) ([]Workload, error) {
 			return nil, err
 		}
 		for _, w := range found {
-			if !w.owned() {
+			if !Owned(w.Metadata.OwnerReferences) {
 				all = append(all, w.of(kind))
 			}
 		}

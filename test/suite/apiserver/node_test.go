@@ -18,8 +18,8 @@ import (
 // leaving is how long a pod takes to end. A command that does not wait for it finds it still there.
 const leaving = 2 * time.Second
 
-// node is the one node of the cluster. It does what the scheduler and kubelet do with a pod, and sees every pod with a Cinder driver from its
-// creation to the moment in which its object is gone.
+// node is the one node of the cluster. It does what the scheduler and kubelet do with a pod. It sees every pod with a Cinder driver until its object
+// is gone.
 type node struct {
 	*rest
 	mu      sync.Mutex

@@ -119,8 +119,8 @@ var oldInstallations = []struct {
 }
 
 // TestEachOldInstallationIsAdoptedAndComesBack imports what runs, and follows the steps that adopt prints, there and back. The controllers of
-// Kubernetes make the pods. At no moment may a pod of the one driver be there while one of the other is: two controllers would act on the same
-// volumes, and two node pods would take the socket from each other.
+// Kubernetes make the pods. Pods of both drivers may never be there together. Two controllers would act on the same volumes, and two node pods
+// would take the socket from each other.
 func TestEachOldInstallationIsAdoptedAndComesBack(t *testing.T) {
 	s := startServerWith(t, controllers+podMakers)
 	node := startNode(t, s)
