@@ -57,7 +57,7 @@ func setPodMap(of pods, field func(*v1alpha1.RolePods) *map[string]string) func(
 var word = regexp.MustCompile(`^[A-Za-z0-9._:/-]{0,63}$`)
 
 // addPodMap adds labels or annotations. Those of others may be anything, such as a template with a password, unless they are a word.
-func (p *proposal) addPodMap(of pods, field func(*v1alpha1.Plane) *map[string]string, more map[string]string) {
+func (p *proposal) addPodMap(of pods, field func(*v1alpha1.RolePods) *map[string]string, more map[string]string) {
 	given := len(more)
 	for _, key := range slices.Sorted(maps.Keys(more)) {
 		if kind, value := secret.Annotation(key), more[key]; kind == secret.Secret || kind == secret.Unknown && !word.MatchString(value) || secret.In(value) != "" {
