@@ -1,4 +1,4 @@
-// Package secret says what may stand where other people read it: in a bundle, in what import proposes, and in the archive of kubectl cinder report.
+// Package secret decides what other people may read: in a bundle, in what import proposes, and in the archive of kubectl cinder report.
 //
 // A name of this project and its sidecars is public (public.txt). A list of names that may be shown is complete when a name is missing, a list of
 // bad names is not. Some other names say that their value is a secret. Of the rest nobody knows. A bundle takes those, because a person wrote them

@@ -23,8 +23,8 @@ const (
 	secretName    = "payroll-of-tenant-b"
 )
 
-// belonging is what the driver can know about some objects of the project, and the cause with which it refuses every request for them; none
-// means that it serves them. The objects are made as the operator of the cloud would, not by the driver.
+// belonging is what the driver can know about some objects of the project. It refuses every request for them with the cause, or serves them if
+// there is none. The objects are made as the operator of the cloud would, not by the driver.
 type belonging struct {
 	name                               string
 	cause                              cause.ID

@@ -189,13 +189,13 @@ func (h *hosted) forge(kind, name, fields string) {
 	_, _ = h.guest.try("", "patch", kind, name, "--namespace="+space, "--subresource=status", "--type=merge", "-p", `{"status":{"readyToUse":true,"error":null,`+fields+`}}`)
 }
 
-// told is everything that the guest learns of an attempt: events and states of the objects with its name.
-func (h *hosted) told(name string) string {
-	told := h.events(name, "type=Warning")
+// answer is everything that the guest reads about an attempt: events and states of the objects with its name.
+func (h *hosted) answer(name string) string {
+	answer := h.events(name, "type=Warning")
 	for _, kind := range []string{"volumeattachment", "volumesnapshotcontent", "volumesnapshot"} {
-		told += h.field(kind, name, "{.status}") + "\n"
+		answer += h.field(kind, name, "{.status}") + "\n"
 	}
-	return told
+	return answer
 }
 
 // forget takes the objects of an attempt away. Those that the driver has served end with it, the others without their finalizers.

@@ -50,8 +50,8 @@ func TestAHostileAdministratorOfTheGuestReachesNothingOfAnotherCluster(t *testin
 			name := strings.ReplaceAll(a.name, " ", "-")
 			a.try(t, h, all[1], name, foreign.ID)
 			eventually(t, 90*time.Second, a.name, func() error {
-				if told := h.told(name); !a.want.MatchString(told) {
-					return fmt.Errorf("the guest is told: %s", told)
+				if answer := h.answer(name); !a.want.MatchString(answer) {
+					return fmt.Errorf("the guest reads: %s", answer)
 				}
 				return nil
 			})
@@ -72,9 +72,9 @@ type attempt struct {
 	onlyOthers bool
 	try        func(t *testing.T, h *hosted, b belonging, name, id string)
 	served     func(h *hosted, name string) bool
-	told       func(h *hosted, name string) string // the answer, if the objects of the attempt have others too
+	answer     func(h *hosted, name string) string // what the guest reads, if the objects of the attempt have others too
 	forge      func(h *hosted, name, id string)    // writes what only a controller of the guest would write, again and again
-	want       *regexp.Regexp                      // what the guest is told; for ownAttempts
+	want       *regexp.Regexp                      // what the guest reads; for ownAttempts
 }
 
 func volumeOf(b belonging) string   { return b.volume }
@@ -109,7 +109,7 @@ var attempts = slices.Concat([]attempt{
 			return fmt.Errorf("none")
 		})
 		h.guest.kubectl(t, "delete", "volumeattachment", name, "--wait=false")
-	}, served: gone("volumeattachment"), told: func(h *hosted, name string) string { // the attach was refused before
+	}, served: gone("volumeattachment"), answer: func(h *hosted, name string) string { // the attach was refused before
 		return h.field("volumeattachment", name, "{.status.detachError.message}")
 	}},
 	{name: "clone", object: volumeOf, try: func(t *testing.T, h *hosted, b belonging, name, id string) {
@@ -168,7 +168,7 @@ func snapshots(kind string, object func(b belonging) string) []attempt {
 			h.snapshot(t, name, "", "volumeSnapshotContentName: "+name)
 			h.guest.kubectl(t, "wait", "volumesnapshot/"+name, "--namespace="+space, "--for=jsonpath={.status.boundVolumeSnapshotContentName}="+name, "--timeout=60s")
 			h.dynamic(t, name, "hostile", "dataSource: {apiGroup: snapshot.storage.k8s.io, kind: VolumeSnapshot, name: "+name+"}")
-		}, served: bound, told: func(h *hosted, name string) string {
+		}, served: bound, answer: func(h *hosted, name string) string {
 			return h.events(name, "involvedObject.kind=PersistentVolumeClaim")
 		}},
 		{name: "delete a " + kind, object: object, try: func(t *testing.T, h *hosted, b belonging, name, id string) {
@@ -178,7 +178,7 @@ func snapshots(kind string, object func(b belonging) string) []attempt {
 			}
 			h.guest.kubectl(t, "annotate", "volumesnapshotcontent", name, "snapshot.storage.kubernetes.io/volumesnapshot-being-deleted=yes")
 			h.guest.kubectl(t, "delete", "volumesnapshotcontent", name, "--wait=false")
-		}, served: gone("volumesnapshotcontent"), told: func(h *hosted, name string) string { // the guest learns that it failed, and no more
+		}, served: gone("volumesnapshotcontent"), answer: func(h *hosted, name string) string { // the guest learns that it failed, and no more
 			return h.logged("snapshotter", `failed to delete snapshot "`+name+`"`)
 		}, forge: func(h *hosted, name, id string) { h.forge("volumesnapshotcontent", name, `"snapshotHandle":"`+id+`"`) }},
 	}
@@ -213,7 +213,7 @@ func handle(name, form string) attempt {
 
 var causes = regexp.MustCompile(`\[((?:volume|server)\.[a-z-]+)\]`)
 
-// attempt makes an attempt, and waits until it is served or refused with a cause. What the guest is told must not reveal more than it knows.
+// attempt makes an attempt, and waits until it is served or refused with a cause. What the guest reads reveals no more than it knows.
 func (h *hosted) attempt(t *testing.T, a attempt, b belonging, name, id string, foreign server) (refused cause.ID) {
 	t.Helper()
 	a.try(t, h, b, name, id)
@@ -225,20 +225,20 @@ func (h *hosted) attempt(t *testing.T, a attempt, b belonging, name, id string, 
 		if a.forge != nil && b.cause != "" {
 			a.forge(h, name, id)
 		}
-		told := h.told(name)
-		if a.told != nil {
-			told = a.told(h, name)
+		answer := h.answer(name)
+		if a.answer != nil {
+			answer = a.answer(h, name)
 		}
 		for _, secret := range []string{secretName, foreign.ID} {
-			if strings.Contains(told, secret) {
-				t.Errorf("the guest is told %s: %s", secret, told)
+			if strings.Contains(answer, secret) {
+				t.Errorf("the guest reads %s: %s", secret, answer)
 			}
 		}
-		if found := causes.FindStringSubmatch(told); found != nil && b.cause != "" {
+		if found := causes.FindStringSubmatch(answer); found != nil && b.cause != "" {
 			refused = cause.ID(found[1])
 			return nil
 		}
-		return fmt.Errorf("the guest is told: %s", told)
+		return fmt.Errorf("the guest reads: %s", answer)
 	})
 	return refused
 }

@@ -245,7 +245,7 @@ var Rules = []mutant.Mutant{
 		edit("generator/guard", `k.VolumeType.ID == "" && t.Name == k.typeName()`, "t.Name == k.typeName()"),
 	}, CaughtBy: test("./generator/guard", "^TestATypeThatIsAnotherOneUnderItsNameIsReported$")},
 	{Name: "plan-written-early", Rule: "plan.yaml is written last", Edits: []mutant.Edit{
-		edit("generator/worktree", "func(c Change) bool { return c.Path != PlanFile }", "func(c Change) bool { return true }"),
+		edit("generator/worktree", "func(c FileChange) bool { return c.Path != PlanFile }", "func(c FileChange) bool { return true }"),
 	}, CaughtBy: test("./generator/worktree", "^TestTheOldPlanStaysUntilEverythingElseIsDone$")},
 	{Name: "http-is-443", Rule: "an endpoint without a port has that of its scheme", Edits: []mutant.Edit{
 		edit("generator/inspect", "return bare, 80", "return bare, 443"),
