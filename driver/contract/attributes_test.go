@@ -25,6 +25,8 @@ func TestVolumeAttributesClassParameters(t *testing.T) {
 		"another format to remove":  {parameters: map[string]string{"metadata.a.xml": ""}, problem: ".xml"},
 		"a parent to remove":        {parameters: map[string]string{"metadata...": ""}, problem: "or .."},
 		"own metadata to remove":    {parameters: map[string]string{"metadata.cinder.csi.openstack.org/cluster": ""}, problem: "driver itself"},
+		"own metadata in capitals":  {parameters: map[string]string{"metadata.SRC_BACKUP_ID": ""}, problem: "driver itself"},
+		"own metadata and a blank":  {parameters: map[string]string{"metadata.cinder.csi.openstack.org/Cluster ": "x"}, problem: "driver itself"},
 		"an empty type":             {parameters: map[string]string{"type": ""}, problem: "is empty"},
 		"an unknown policy":         {parameters: map[string]string{"type": "fast", "policy": "always"}, problem: `"always" is neither never nor on-demand`},
 		"a policy for nothing":      {parameters: map[string]string{"policy": "on-demand"}, problem: "no parameter type"},

@@ -208,7 +208,9 @@ func checkMetadataKey(key string) error {
 	if len(key) > maxMetadata || !metadataKey.MatchString(key) {
 		return fmt.Errorf("key %.40q: Cinder accepts keys of 1 to %d letters, digits, blanks and the characters -_:./", key, maxMetadata)
 	}
-	if slices.Contains(OwnMetadata, key) || slices.Contains(SnapshotMetadata, key) || slices.Contains([]string{MetadataSourceBackup, MetadataTemporary, MetadataType}, key) {
+	// A database of Cinder may take capitals and blanks at the end for the same key.
+	own := func(k string) bool { return strings.EqualFold(k, strings.TrimSpace(key)) }
+	if slices.ContainsFunc(slices.Concat(OwnMetadata, SnapshotMetadata, []string{MetadataSourceBackup, MetadataTemporary, MetadataType}), own) {
 		return fmt.Errorf("only the driver itself writes the key %q", key)
 	}
 	return nil

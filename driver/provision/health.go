@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"golang.org/x/sync/errgroup"
 
@@ -83,13 +82,14 @@ func healthOf(v volume.Volume, missing map[volume.ServerID]bool) volume.Health {
 			severity = volume.Degraded
 		}
 		h.Issues = append(h.Issues, volume.HealthIssue{Severity: severity, Reason: "AttachedToMissingServer", Message: fmt.Sprintf("Cinder shows the volume as attached to server %s, which does not exist in Nova. "+
-			"Delete its VolumeAttachment to detach it, or ask an administrator of the cloud to delete the attachment", strings.Join(servers, ", "))})
+			"Delete its VolumeAttachment to detach it, or ask an administrator of the cloud to delete the attachment", volume.Few(servers))})
 	}
 	return h
 }
 
-// parallelServers is how many servers the driver reads at the same time.
-const parallelServers = 8
+// parallelServers is how many servers the driver reads at the same time, and mostServers how many for one call. The cloud chooses how many
+// attachments it shows; further servers count as existing.
+const parallelServers, mostServers = 8, 1000
 
 // missingServers returns the servers that volumes are attached to and that Nova does not have. A server that the driver may not read counts
 // as existing.
@@ -104,6 +104,7 @@ func (s *Service) missingServers(ctx context.Context, volumes []volume.Volume) (
 	}
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
+	ids = ids[:min(len(ids), mostServers)]
 	isMissing := make([]bool, len(ids))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(parallelServers)

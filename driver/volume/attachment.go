@@ -1,6 +1,7 @@
 package volume
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -108,5 +109,14 @@ func (v Volume) Holders() string {
 	for i, a := range v.Attachments {
 		names[i] = a.Holder()
 	}
-	return strings.Join(names, ", ")
+	return Few(names)
+}
+
+// Few joins names for a message. The cloud chooses how many there are, so a message has the first few and the number of the rest.
+func Few(names []string) string {
+	const few = 5
+	if len(names) <= few {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:few], ", "), len(names)-few)
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/checkout"
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
 	"github.com/cinder-csi/cinder-csi/internal/cluster"
+	"github.com/cinder-csi/cinder-csi/internal/printable"
 )
 
 // importRun is one run of import.
@@ -82,7 +83,7 @@ func (r *importRun) run(ctx context.Context, w *World, args []string) error {
 		}
 	}
 	for _, n := range notes {
-		fmt.Fprintln(w.Stderr, n)
+		fmt.Fprintln(w.Stderr, printable.Line(fmt.Sprint(n))) // a name of others has no line of its own
 	}
 	if r.clouds != "" {
 		fmt.Fprintf(w.Stderr, "%s has the credentials of cloud.conf, with mode 0600\n", r.clouds)
@@ -214,7 +215,7 @@ func filesBelow(w *World, dir string, yield func(migrate.File, error) bool) bool
 			return nil
 		}
 		if info, err := entry.Info(); err != nil || info.Size() > largestInput {
-			fmt.Fprintf(w.Stderr, "%s: the file: left out: it is larger than %d bytes; copy the objects with settings into a smaller file\n", path, largestInput)
+			fmt.Fprintf(w.Stderr, "%s: the file: left out: it is larger than %d bytes; copy the objects with settings into a smaller file\n", printable.Line(path), largestInput)
 			return err
 		}
 		given++

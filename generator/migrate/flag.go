@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/cinder-csi/cinder-csi/internal/secret"
 )
 
 // flagValue is a flag of a command line.
@@ -56,7 +58,8 @@ func runsShell(c corev1.Container) bool {
 
 // mayBeSecret is whether a flag may hold a secret, by its name, its value, or the variables that the value is made of.
 func mayBeSecret(f flagValue, resolved string) bool {
-	return secretName.MatchString(f.name) || hasPassword(resolved) || slices.ContainsFunc(reference.FindAllString(f.value, -1), secretName.MatchString)
+	return secret.Flag(f.name) == secret.Secret || secret.In(resolved) != "" ||
+		slices.ContainsFunc(reference.FindAllString(f.value, -1), func(ref string) bool { return secret.Variable(strings.Trim(ref, "$()")) == secret.Secret })
 }
 
 func unquoted(text string) string { return strings.Trim(text, `"`) }

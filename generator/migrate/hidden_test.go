@@ -166,3 +166,55 @@ func filled(of reflect.Type) reflect.Value {
 	}
 	return v
 }
+
+// What others may read is allowed by name: forms of credentials, at each place whose name somebody else chooses. A note has no value.
+func TestNoCredentialOfAnyFormIsImported(t *testing.T) {
+	const planted = "S3cr3tP4ssw0rd"
+	forms := []string{
+		planted, "user:" + planted + "@proxy.example.com:3128", "https://user:" + planted + "@proxy.example.com", "x-honeycomb-team=" + planted, "password: " + planted,
+		`{"auths":{"r":{"auth":"` + planted + `"}}}`, "chpasswd: root:" + planted, "glpat-" + planted + "01234", "https://x.example/?sv=1&sig=" + planted + "012", "login " + planted,
+	}
+	for place, of := range map[string]struct {
+		template string
+		words    bool // a single word is carried; of a proxy, everything without a login
+	}{
+		"a variable of somebody":        {"env: [{name: OTHER, value: %q}]", false},
+		"a short name":                  {"env: [{name: DB_PW, value: %q}]", false},
+		"the headers of a collector":    {"env: [{name: OTEL_EXPORTER_OTLP_HEADERS, value: %q}]", false},
+		"a proxy":                       {"env: [{name: HTTPS_PROXY, value: %q}]", true},
+		"a flag with a secret name":     {"args: ['--api-key=%s']", false},
+		"a reference to a secret":       {"args: ['--user-agent=$(DB_PW)'], env: [{name: DB_PW, value: %q}]", false},
+		"an annotation of the template": {"annotations: {example.com/note: %q}", true},
+		"an annotation that says so":    {"annotations: {example.com/password: %q}", false},
+	} {
+		for _, form := range forms {
+			manifest := controllerWith("args: [--cluster=x]")
+			if annotations, is := strings.CutPrefix(of.template, "annotations: "); is {
+				manifest = "csi: {plugin: {controllerPlugin: {podAnnotations: " + fmt.Sprintf(annotations, form) + "}}}"
+			} else if strings.Contains(of.template, "%s") {
+				manifest = controllerWith(fmt.Sprintf(of.template, strings.ReplaceAll(form, "'", "''")))
+			} else {
+				manifest = controllerWith(fmt.Sprintf(of.template, form))
+			}
+			spec, notes := imported(t, manifest)
+			if carried := strings.Contains(spec+notes, planted); carried && !(of.words && form == planted) && !(place == "a proxy" && !strings.Contains(form, "@")) {
+				t.Errorf("%s with %q:\n%s%s", place, form, spec, notes)
+			}
+		}
+	}
+}
+
+// What has no secret in it comes along.
+func TestWhatIsPublicIsImported(t *testing.T) {
+	spec, notes := imported(t, controllerWith(`args: [--cluster=x, --user-agent=me@prod, "--endpoint-type=https://host:8080/u/@me"],
+		env: [{name: GODEBUG, value: http2client=0}, {name: SSL_KEYLOGFILE, value: /tmp/k}, {name: NO_PROXY, value: "10.0.0.0/8,.example.com"}]`))
+	more, _ := imported(t, "csi: {plugin: {controllerPlugin: {podAnnotations: {prometheus.io/scrape: 'true', team: storage}}}}")
+	for _, want := range []string{"GODEBUG: http2client=0", "--user-agent=me@prod", "noProxy: 10.0.0.0/8,.example.com", "prometheus.io/scrape", "team: storage"} {
+		if !strings.Contains(spec+more, want) {
+			t.Errorf("want %q in\n%s%s", want, spec, more)
+		}
+	}
+	if want := "env SSL_KEYLOGFILE: left out: it may hold a secret, because import does not know the name"; !strings.Contains(notes, want) {
+		t.Errorf("want %q in\n%s", want, notes)
+	}
+}

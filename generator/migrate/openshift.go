@@ -79,7 +79,7 @@ func setProxy(variable string) func(*proposal, value) error {
 		switch {
 		case err != nil:
 			return err
-		case hasPassword(text):
+		case hasLogin(text):
 			return leave("it may hold a password, which a Distribution must not")
 		case variable == "NO_PROXY" && !p.document.hasProxy():
 			return leave("there is no proxy")

@@ -3,7 +3,6 @@ package migrate
 import (
 	"errors"
 	"maps"
-	"net/url"
 	"path"
 	"regexp"
 	"slices"
@@ -13,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+	"github.com/cinder-csi/cinder-csi/internal/secret"
 )
 
 // pods are the controller pods, the node pods, or both.
@@ -41,6 +41,27 @@ func eachRole(of pods, field func(*v1alpha1.RolePods) any) func(*proposal, value
 
 func annotations(pl *v1alpha1.RolePods) *map[string]string { return &pl.PodAnnotations }
 func labels(pl *v1alpha1.RolePods) *map[string]string      { return &pl.PodLabels }
+
+// word is a value that a label can have, which everybody reads.
+var word = regexp.MustCompile(`^[A-Za-z0-9._:/-]{0,63}$`)
+
+// addPodMap adds labels or annotations. Those of others may be anything, such as a template with a password, unless they are a word.
+func (p *proposal) addPodMap(of pods, field func(*v1alpha1.RolePods) *map[string]string, more map[string]string) {
+	given := len(more)
+	for _, key := range slices.Sorted(maps.Keys(more)) {
+		if kind, value := secret.Annotation(key), more[key]; kind == secret.Secret || kind == secret.Unknown && !word.MatchString(value) || secret.In(value) != "" {
+			p.note("the label or annotation "+key, "", notPublic+"spec.roles."+of.name+".podAnnotations")
+			delete(more, key)
+		}
+	}
+	if given > 0 && len(more) == 0 {
+		p.to = "" // each has a note
+		return
+	}
+	for _, pl := range of.roles(&p.Spec.Roles) {
+		add(field(pl), more)
+	}
+}
 
 func add[T any](into *map[string]T, more map[string]T) {
 	if *into == nil {
@@ -233,10 +254,10 @@ func argsOf(v value) ([]string, error) {
 // envOrProxy is where the variables of the driver go.
 const envOrProxy = "spec.roles.*.env or spec.roles.controller.proxy"
 
-const mayHoldSecret = "it may hold a secret, which a Distribution must not"
+// notPublic is of variables and annotations whose names say nothing about their values.
+const notPublic = "it may hold a secret, because import does not know the name. If it holds none and you need it, write it into "
 
-// secretName matches names of variables and flags that may hold a secret.
-var secretName = v1alpha1.SecretVariable
+const mayHoldSecret = "it may hold a secret, which a Distribution must not"
 
 // setEnv takes the proxy and the variables with a plain value.
 func setEnv(of pods) func(*proposal, value) error {
@@ -264,7 +285,7 @@ func (p *proposal) setVariable(key string, of pods, e variable) {
 	switch field := proxyField(&p.Spec.Roles.Controller.Proxy, e.Name); {
 	case e.ValueFrom != nil:
 		p.note(key, "", "a bundle sets plain values only")
-	case secretName.MatchString(e.Name) || hasPassword(e.Value):
+	case secret.Variable(e.Name) == secret.Secret || secret.In(e.Value) != "" || field != nil && hasLogin(e.Value):
 		p.note(key, "", mayHoldSecret)
 	case field != nil:
 		*field = e.Value
@@ -272,6 +293,8 @@ func (p *proposal) setVariable(key string, of pods, e variable) {
 			*field = "http://" + e.Value // as the programs read it
 		}
 		p.note(key, "spec.roles.controller.proxy", "")
+	case secret.Variable(e.Name) != secret.Public:
+		p.note(key, "", notPublic+"spec.roles."+of.name+".env")
 	default:
 		for _, pl := range of.roles(&p.Spec.Roles) {
 			add(&pl.Env, map[string]string{e.Name: e.Value})
@@ -284,11 +307,8 @@ func proxyField(p *v1alpha1.Proxy, name string) *string {
 	return map[string]*string{"HTTP_PROXY": &p.HTTP, "HTTPS_PROXY": &p.HTTPS, "NO_PROXY": &p.NoProxy}[strings.ToUpper(name)]
 }
 
-// hasPassword also finds a password with characters that a URL must not have: an @ is enough.
-func hasPassword(text string) bool {
-	u, err := url.Parse(text)
-	return err == nil && u.User != nil || strings.Contains(text, "@")
-}
+// hasLogin is whether a proxy has a login, also one with signs that a URL must not have.
+func hasLogin(proxy string) bool { return strings.Contains(proxy, "@") }
 
 // setSecretData reads each text that is a cloud.conf; its credentials never become part of a note.
 func setSecretData(p *proposal, v value) error {

@@ -187,9 +187,7 @@ func setOwnMap(of pods, field func(*v1alpha1.RolePods) *map[string]string, other
 		if len(own) == 0 {
 			return leave("upstream or a tool sets them")
 		}
-		for _, pl := range of.roles(&p.Spec.Roles) {
-			add(field(pl), own)
-		}
+		p.addPodMap(of, field, own)
 		return nil
 	}
 }

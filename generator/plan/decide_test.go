@@ -87,7 +87,7 @@ func TestWhatCannotBeRightIsRefusedWithItsKey(t *testing.T) {
 		{v1alpha1.Vanilla, "spec: {credentials: {caKey: ..data}}", "spec.credentials.caKey"},
 		{v1alpha1.Vanilla, "spec: {credentials: {caKey: clouds.yaml}}", "spec.credentials.caKey: the key \"clouds.yaml\" holds clouds.yaml"},
 		{v1alpha1.Vanilla, "spec: {credentials: {caKey: cacert, caConfigMap: ours}}", "spec.credentials.caKey: ConfigMap ours holds certificates too"},
-		{v1alpha1.Vanilla, "spec: {roles: {controller: {proxy: {https: 'http://user:pass@proxy:3128'}}}}", "spec.roles.controller.proxy.https: has credentials"},
+		{v1alpha1.Vanilla, "spec: {roles: {controller: {proxy: {https: 'http://user:pass@proxy:3128'}}}}", "spec.roles.controller.proxy.https: holds a login"},
 		{v1alpha1.Vanilla, "spec: {roles: {node: {replicas: 2}}}", "spec.roles.node.replicas"},
 		{v1alpha1.Vanilla, "spec: {roles: {node: {runAsUser: 1}}}", "spec.roles.node.runAsUser"},
 		{v1alpha1.Vanilla, "spec: {roles: {controller: {replicas: 0}}}", "spec.roles.controller.replicas"},

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/cinder-csi/cinder-csi/driver/contract"
-	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+	"github.com/cinder-csi/cinder-csi/internal/secret"
 )
 
 // checkTexts refuses configured texts with a variable, a template, control characters or a secret. Nothing fills these in later, and
@@ -26,18 +26,18 @@ func (d *decider) checkTexts() bool {
 		panic(err) // it was JSON a moment ago
 	}
 	var secrets []string
-	secret := func(path, why string) {
+	refuse := func(path, why string) {
 		line := path + ": " + why + ", and the generator writes no secret; put it into clouds.yaml, or into a Secret of your own"
 		if !slices.Contains(secrets, line) {
 			secrets = append(secrets, line)
 		}
 	}
 	texts("", config, func(path, s string) {
-		if why := v1alpha1.HoldsSecret(s); why != "" {
-			secret(path, why)
+		if kind := secret.In(s); kind != "" {
+			refuse(path, "holds "+kind)
 		}
-		if v1alpha1.NamesSecret(path, s) {
-			secret(path+"."+s, "may hold a secret by its name")
+		if namesSecret(path, s) {
+			refuse(path+"."+s, "may hold a secret by its name")
 		}
 		if problem := unwritable(s); problem != "" && (path != caBundle || problem != controlCharacter) && (problem != unfilled && problem != unrendered || !isGlob(path) && !isTemplate(path)) && (problem != unrendered || !strings.Contains(path, ".podAnnotations.")) { // an agent renders those
 			d.problem("%s: %s", path, problem)
@@ -47,6 +47,20 @@ func (d *decider) checkTexts() bool {
 		d.problems = secrets
 	}
 	return len(secrets) == 0
+}
+
+// namesSecret is whether a name that a person chose says that its value is a secret. In is the object of the name, such as spec.roles.node.env.
+func namesSecret(in, name string) bool {
+	lower := strings.ToLower(in)
+	switch {
+	case strings.HasSuffix(lower, ".env"):
+		return secret.Variable(name) == secret.Secret
+	case strings.HasSuffix(lower, "metadata"), strings.HasSuffix(lower, ".parameters") && strings.HasPrefix(name, "metadata."):
+		return secret.Metadata(name) == secret.Secret
+	case strings.HasSuffix(lower, "annotations"), strings.HasSuffix(lower, "labels"):
+		return secret.Annotation(name) == secret.Secret
+	}
+	return false
 }
 
 const (
@@ -71,8 +85,8 @@ func isTemplate(path string) bool {
 // secret. Verification takes ${ for a variable that nobody filled in.
 func unwritable(s string) string {
 	switch {
-	case v1alpha1.HoldsSecret(s) != "":
-		return v1alpha1.HoldsSecret(s)
+	case secret.In(s) != "":
+		return "holds " + secret.In(s)
 	case strings.Contains(s, "${"):
 		return unfilled
 	case strings.Contains(s, "{{"):

@@ -13,8 +13,8 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/driver/config"
 	"github.com/cinder-csi/cinder-csi/driver/contract"
-	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/internal/cloudconf"
+	"github.com/cinder-csi/cinder-csi/internal/secret"
 )
 
 // checker checks one plane: what is applied to one cluster.
@@ -240,7 +240,7 @@ func (c *checker) fills(at string) bool {
 	return is && c.at.Kind() == "StorageClass" && contract.IsTemplate(parameter)
 }
 
-// strings looks at every text of an object: nothing that was meant to be filled in, no private key.
+// strings looks at every text of an object: nothing that was meant to be filled in, no secret.
 func (c *checker) strings(at string, value any) {
 	switch v := value.(type) {
 	case map[string]any:
@@ -255,10 +255,8 @@ func (c *checker) strings(at string, value any) {
 		if strings.Contains(v, "${") && !c.fills(at) {
 			c.find("%s: holds a ${…} that nothing fills in", at)
 		}
-		if strings.Contains(v, "PRIVATE KEY") {
-			c.find("%s: holds a private key", at)
-		} else if why := v1alpha1.HoldsSecret(v); why != "" {
-			c.find("%s: %s", at, why)
+		if kind := secret.In(v); kind != "" {
+			c.find("%s: holds %s", at, kind)
 		}
 	}
 }

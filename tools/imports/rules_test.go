@@ -55,23 +55,24 @@ var mayImport = rules{
 	"internal/pages":                   {},
 	"internal/paging":                  {},
 	"internal/printable":               {},
+	"internal/secret":                  {}, // what may stand in a bundle and in an archive
 	"internal/shell":                   {"driver/contract"},
 	"internal/cluster":                 {"internal/cloud"},
 	"internal/diagnosis":               {"driver/cause", "driver/contract", "internal/cluster", "internal/printable", "internal/shell", "internal/paging", "internal/cloud", "internal/pages"},
 	"internal/diagnosis/diagnosistest": {},
-	"internal/diagnosis/support":       {"internal/cluster", "internal/diagnosis", "internal/printable"},
+	"internal/diagnosis/support":       {"internal/cluster", "internal/diagnosis", "internal/printable", "internal/secret"},
 	"internal/diagnosis/command":       {"driver/cause", "driver/contract", "internal/checkout", "internal/cluster", "internal/diagnosis", "internal/diagnosis/support", "internal/printable", "internal/shell", "internal/cloud"}, // kubectl-cinder links it
 
 	"generator/v1alpha1":            {"driver/contract", "internal/documents"},
 	"generator/inspect":             {"generator/v1alpha1", "internal/cloud", "internal/paging"},
-	"generator/plan":                {"generator/v1alpha1", "driver/contract", "driver/config", "internal/cloudconf", "manifests", "charts", "internal/pages"},
+	"generator/plan":                {"generator/v1alpha1", "driver/contract", "driver/config", "internal/cloudconf", "manifests", "charts", "internal/pages", "internal/secret"},
 	"generator/field":               {},
 	"generator/guard":               {"generator/v1alpha1", "generator/plan", "driver/contract"},
 	"generator/bundle":              {"generator/v1alpha1", "generator/plan", "generator/field", "internal/printable", "internal/shell", "driver/contract", "driver/config", "internal/cloudconf", "charts", "internal/pages"},
 	"generator/worktree":            {"generator/v1alpha1", "internal/checkout"},
 	"generator/doctor":              {"generator/v1alpha1", "generator/inspect", "generator/migrate", "internal/cluster", "internal/cloud", "internal/pages"},
-	"generator/migrate":             {"generator/v1alpha1", "generator/plan", "internal/documents", "internal/cluster", "internal/shell", "driver/contract", "driver/config", "internal/cloudconf", "internal/pages"},
-	"generator/verify":              {"generator/v1alpha1", "internal/documents", "driver/contract", "driver/config", "driver/guestaccess", "internal/cloudconf", "charts"}, // flags of each container
+	"generator/migrate":             {"generator/v1alpha1", "generator/plan", "internal/documents", "internal/cluster", "internal/shell", "driver/contract", "driver/config", "internal/cloudconf", "internal/pages", "internal/secret"},
+	"generator/verify":              {"generator/v1alpha1", "internal/documents", "driver/contract", "driver/config", "driver/guestaccess", "internal/cloudconf", "charts", "internal/secret"}, // flags of each container
 	"generator/verify/sidecarflags": {"charts"},
 	"generator/report":              {"generator/v1alpha1", "internal/printable", "generator/doctor"},
 	"generator/cli":                 {"generator/...", "driver/cause", "internal/checkout", "driver/contract", "internal/diagnosis/command", "internal/diagnosis/support", "internal/cluster", "internal/printable", "internal/cloud", "internal/pages"},

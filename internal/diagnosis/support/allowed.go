@@ -1,41 +1,11 @@
 package support
 
 import (
-	_ "embed"
 	"slices"
 	"strings"
+
+	"github.com/cinder-csi/cinder-csi/internal/secret"
 )
-
-// The names in allowed.txt are those of this project and its sidecars: flags of containers, and names of variables and settings. A list of names
-// that may be shown is complete when a name is missing: its value is left out. A list of bad names is not. A test writes and compares the file.
-//
-//go:embed allowed.txt
-var allowedNames string
-
-var (
-	allowedFlags     = section("flags")
-	allowedVariables = section("variables")
-)
-
-// section reads one part of allowed.txt: "[NAME]", then a name on each line.
-func section(name string) map[string]bool {
-	names := map[string]bool{}
-	_, rest, _ := strings.Cut(allowedNames, "["+name+"]\n")
-	rest, _, _ = strings.Cut(rest, "\n[")
-	for line := range strings.Lines(rest) {
-		names[strings.TrimSpace(line)] = true
-	}
-	return names
-}
-
-// allowedDomains are the domains of annotations that Kubernetes, OpenShift, Helm and this driver write. An annotation of anybody else may hold
-// anything, such as a template with a password.
-var allowedDomains = []string{"kubernetes.io", "k8s.io", "openshift.io", "helm.sh", "cinder-csi.io", "cinder.csi.openstack.org"}
-
-func allowedAnnotation(key string) bool {
-	domain, _, _ := strings.Cut(key, "/")
-	return slices.ContainsFunc(allowedDomains, func(d string) bool { return domain == d || strings.HasSuffix(domain, "."+d) })
-}
 
 // allowedFiles are the keys of the driver's own ConfigMaps whose value is a document. Text takes the credentials out of it.
 var allowedFiles = []string{"plan.yaml", "distribution.yaml", "ca.pem", "ca-bundle.crt"}
@@ -44,14 +14,14 @@ var allowedFiles = []string{"plan.yaml", "distribution.yaml", "ca.pem", "ca-bund
 var allowedStatus = []string{"result", "exitCode", "checkedAt", "generator", "error", "differences", "planChecksum", "bundleGenerator", "relatedObjects"}
 
 func allowedData(key string) bool {
-	return allowedVariables[key] || slices.Contains(allowedFiles, key) || slices.Contains(allowedStatus, key)
+	return secret.Variable(key) == secret.Public || slices.Contains(allowedFiles, key) || slices.Contains(allowedStatus, key)
 }
 
 // others takes out the values of an object whose names this project does not know. These are variables and arguments of containers,
 // annotations, and texts of ConfigMaps. The names stay.
 func (r *Redactor) others(object map[string]any) {
 	if annotations, is := object["annotations"].(map[string]any); is {
-		r.except(annotations, allowedAnnotation)
+		r.except(annotations, func(key string) bool { return secret.Annotation(key) == secret.Public })
 	}
 	if _, is := object["metadata"].(map[string]any); is || object["kind"] == "ConfigMap" {
 		if data, is := object["data"].(map[string]any); is {
@@ -90,7 +60,7 @@ func (r *Redactor) variable(of any) {
 	if !is {
 		return
 	}
-	if name, _ := v["name"].(string); !allowedVariables[name] {
+	if name, _ := v["name"].(string); secret.Variable(name) != secret.Public {
 		if value, is := v["value"]; is {
 			v["value"] = r.hide(name, value)
 		}
@@ -99,7 +69,7 @@ func (r *Redactor) variable(of any) {
 
 // hide takes out every text of a value. Only that of a secret name is searched elsewhere: an unknown annotation may hold the name of a node.
 func (r *Redactor) hide(name string, value any) any {
-	if secret(name) || fileKey.MatchString(name) {
+	if secretName(name) || fileKey.MatchString(name) {
 		return r.all(value)
 	}
 	return NewRedactor().all(value)
@@ -115,7 +85,7 @@ func (r *Redactor) arguments(words []any) {
 		name, value, assigned := strings.Cut(word, "=")
 		switch flag := strings.TrimLeft(name, "-"); {
 		case flag != name && !assigned:
-		case flag != name && !allowedFlags[flag]:
+		case flag != name && secret.Flag(flag) != secret.Public:
 			words[i] = name + "=" + r.hide(name, value).(string)
 		case flag != name:
 		case i == 0 && !strings.ContainsAny(word, " \n"), isPath(word), isReference(word):

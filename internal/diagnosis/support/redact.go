@@ -13,6 +13,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/cinder-csi/cinder-csi/internal/secret"
 )
 
 // Redacted stands for a value that was taken out.
@@ -44,7 +46,8 @@ func (r *Redactor) learn(value string) {
 
 // secretWord is what the name of a key has whose value is a secret.
 const secretWord = `(?:passw(?:or)?d|passphrase|secret|token|api[-_.]?key|private[-_.]?key|access[-_.]?key|client[-_.]?key|credentials?[-_.]?key|` +
-	`key[-_.]?data|authorization|cookie|signature|passcode|admin[-_.]?pass|\bpwd\b|keyring|_sig\b)`
+	`key[-_.]?data|authorization|cookie|signature|passcode|admin[-_.]?pass|\bpwd\b|keyring|_sig\b|` +
+	`(?-i:[A-Z0-9]_(?:PW|PWD|PASS|KEY|HEADERS)\b))`
 
 // quoted is a value in quotes; those may be quoted again with backslashes. Two single quotes are one in a value of YAML.
 const quoted = `\\+"(?:[^"\\]|\\[^"])*\\+"|"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'`
@@ -101,14 +104,10 @@ var (
 	pemKey          = regexp.MustCompile(`(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----.*?(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|$)`)
 	// signature is the one of a URL that its holder may use, as of object stores.
 	signature = regexp.MustCompile(`(?i)([?&](?:sig|signature|x-amz-signature|x-amz-credential|temp_url_sig)=)[^\s&"'<>\\]+`)
-	// bare are credentials that show what they are by their form: JSON Web Tokens, Fernet tokens of Keystone, PEM in base64. Tokens of OpenShift,
-	// GitLab, GitHub, Vault, Slack and AWS have forms of their own.
-	bare = regexp.MustCompile(`\bgl[a-z]{2,5}-[A-Za-z0-9_.-]{16,}|\bgh[a-z]_[A-Za-z0-9]{20,}|\bgithub_pat_[A-Za-z0-9_]{20,}|\bhv[sbr]\.[A-Za-z0-9_-]{20,}|\bxox[a-z]-[A-Za-z0-9-]{10,}|\bA(?:KI|SI)A[A-Z0-9]{16}\b|` +
-		`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,}(?:\.[A-Za-z0-9_-]*)?|\bgAAAA[A-Za-z0-9_=-]{20,}|\bsha256~[A-Za-z0-9_-]{20,}|\bLS0tLS1CRUdJTi[A-Za-z0-9+/=_-]{8,}`)
 )
 
-// secret reports whether the value of a key is a secret.
-func secret(key string) bool { return secretKey.MatchString(key) && !harmlessKey.MatchString(key) }
+// secretName reports whether the value of a key is a secret.
+func secretName(key string) bool { return secretKey.MatchString(key) && !harmlessKey.MatchString(key) }
 
 // learnText is learn for a value in a text, where a sentence may follow the word "token:". An ordinary word would make holes in every log.
 func (r *Redactor) learnText(value string) {
@@ -128,7 +127,7 @@ func (r *Redactor) Text(text string) string {
 	text = r.pairs(keyValue, text)
 	text = option.ReplaceAllStringFunc(text, func(found string) string {
 		m := option.FindStringSubmatch(found)
-		if !secret(strings.Trim(m[1], "- \t")) || m[2] == Redacted {
+		if !secretName(strings.Trim(m[1], "- \t")) || m[2] == Redacted {
 			return found
 		}
 		r.learnText(m[2])
@@ -138,14 +137,14 @@ func (r *Redactor) Text(text string) string {
 	text = userInfo.ReplaceAllStringFunc(text, withoutUser)
 	text = userInfoOfProxy.ReplaceAllString(text, "${1}"+Redacted+"${2}")
 	text = signature.ReplaceAllString(text, "${1}"+Redacted)
-	return r.Known(bare.ReplaceAllString(text, Redacted))
+	return r.Known(secret.Tokens.ReplaceAllString(text, Redacted))
 }
 
 // line takes out the rest of a line that begins with a secret key. Values in quotes and JSON are left to pairs, which knows where they end.
 func (r *Redactor) line(found string) string {
 	m := wholeLine.FindStringSubmatch(found)
 	before, key, inJSON, value := m[1], m[2], m[3] != "", strings.TrimSpace(m[4])
-	if !secret(key) || value == Redacted || onlyQuoted.MatchString(value) || inJSON && literal.MatchString(value) {
+	if !secretName(key) || value == Redacted || onlyQuoted.MatchString(value) || inJSON && literal.MatchString(value) {
 		return found
 	}
 	r.learnText(value)
@@ -164,7 +163,7 @@ func (r *Redactor) pairs(f form, text string) string {
 		key := strings.Trim(strings.TrimRight(text[at[0]:at[1]], " \t:=>"), "{, \t\"'\\")
 		out.WriteString(text[:at[1]])
 		text = text[at[1]:]
-		if secret(key) {
+		if secretName(key) {
 			value := f.value.FindString(text)
 			out.WriteString(r.value(value))
 			text = text[len(value):]
@@ -262,7 +261,7 @@ func isItem(line string) bool { return strings.HasPrefix(strings.TrimLeft(line, 
 // neither is a mapping.
 func goesOn(line string, below []string) bool {
 	m := besideKey.FindStringSubmatch(line)
-	if m == nil || len(below) == 0 || !secret(strings.Trim(m[1], `"'`)) || onlyQuoted.MatchString(m[2]) || strings.HasPrefix(m[2], "{") {
+	if m == nil || len(below) == 0 || !secretName(strings.Trim(m[1], `"'`)) || onlyQuoted.MatchString(m[2]) || strings.HasPrefix(m[2], "{") {
 		return false
 	}
 	next := strings.TrimSpace(below[0])
@@ -272,7 +271,7 @@ func goesOn(line string, below []string) bool {
 // isBlock reports whether the lines below a key are its secret value. Below an empty "secret:" of Kubernetes stand names, and no secrets.
 func isBlock(key, mark, line string, below []string) bool {
 	switch {
-	case !secret(key):
+	case !secretName(key):
 		return false
 	case mark != "":
 		return true
@@ -333,7 +332,7 @@ func (r *Redactor) Value(value any) any {
 				}
 			}
 		}
-		if name, isText := v["name"].(string); isText && secret(name) {
+		if name, isText := v["name"].(string); isText && secretName(name) {
 			if _, isText := v["value"].(string); isText { // a variable of a container
 				v["value"] = r.all(v["value"])
 			}
@@ -360,7 +359,7 @@ func (r *Redactor) field(key string, value any) any {
 	switch text, isText := value.(string); {
 	case strings.HasSuffix(key, lastApplied) && isText:
 		return r.document(text)
-	case (secret(key) || fileKey.MatchString(key)) && (isText || !structure(key)):
+	case (secretName(key) || fileKey.MatchString(key)) && (isText || !structure(key)):
 		return r.all(value)
 	}
 	return r.Value(value)
@@ -397,7 +396,7 @@ func (r *Redactor) options(words []any) {
 	for i := 1; i < len(words); i++ {
 		before, isText := words[i-1].(string)
 		word, alsoText := words[i].(string)
-		if isText && alsoText && strings.HasPrefix(before, "-") && !strings.Contains(before, "=") && secret(strings.TrimLeft(before, "-")) && !strings.HasPrefix(word, "-") {
+		if isText && alsoText && strings.HasPrefix(before, "-") && !strings.Contains(before, "=") && secretName(strings.TrimLeft(before, "-")) && !strings.HasPrefix(word, "-") {
 			words[i] = r.all(word)
 		}
 	}

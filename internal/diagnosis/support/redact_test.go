@@ -45,6 +45,9 @@ func TestNoFormOfASecretIsLeftInAText(t *testing.T) {
 		"JSON Web Token":         "id eyJhbGciOiJSUzI1NiJ9.eyJ" + planted + ".sig-" + planted,
 		"Fernet":                 "gAAAAABn" + strings.Repeat("a", 20) + planted,
 		"basic":                  "Basic " + planted + "==",
+		"a short name":           "env: {DB_PW: " + planted + "}",
+		"a key":                  `{"ENCRYPTION_KEY":"` + planted + `"}`,
+		"headers of a collector": "OTEL_EXPORTER_OTLP_HEADERS: x-honeycomb-team=" + planted,
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, form := range []string{planted, strings.ReplaceAll(planted, "-", "+")} {

@@ -557,7 +557,9 @@ func TestAProtectionCostsNoRequestInAPlainLife(t *testing.T) {
 				sim.ResetRequests()
 				plainLife(t, d)
 				const most = 511 // most of them wait for the slow cloud
-				if n := len(sim.Requests()); n > most {
+				n := len(sim.Requests())
+				t.Logf("measured: %d requests", n)
+				if n > most {
 					t.Errorf("%d requests, want at most %d", n, most)
 				}
 			})

@@ -3,6 +3,7 @@
 package hypershift
 
 import (
+	"bytes"
 	"crypto/rand"
 	"crypto/tls"
 	"fmt"
@@ -13,9 +14,10 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -24,6 +26,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/tokens"
 
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
+	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
 )
 
 // openstack is the cloud of the hosted cluster. The driver reaches it through proxies with TLS, whose certificate can be replaced.
@@ -32,6 +35,11 @@ type openstack struct {
 	user                      string // id
 	urls                      map[string]string
 	certificate               atomic.Pointer[tls.Certificate]
+
+	mu    sync.Mutex
+	wrote []string // requests of the driver that are no reads: method, path and body
+
+	others []string // IDs of objects without the mark of the hosted cluster
 }
 
 // server is a server of the project: a node of the hosted cluster.
@@ -82,20 +90,23 @@ func connect(t *testing.T) *openstack {
 	return o
 }
 
+// startSimulated serves a simulated cloud, which also has a server of another cluster.
 func startSimulated(t *testing.T) string {
 	t.Helper()
-	dir := t.TempDir()
-	cmd := exec.Command(filepath.Join(repo, "bin/openstack-sim"), "--listen="+gateway+":0", "--dir="+dir)
-	cmd.Stderr = os.Stderr
-	if err := cmd.Start(); err != nil {
+	config := openstacksim.Default()
+	config.Servers = append(config.Servers, openstacksim.Server{
+		ID: openstacksim.FixedID("server", foreignServer), Name: foreignServer, Project: "demo", Zone: "az1", CreatedAt: config.Servers[0].CreatedAt,
+	})
+	sim := openstacksim.New(config)
+	listener, err := net.Listen("tcp", gateway+":0")
+	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	file := filepath.Join(dir, "clouds.yaml")
-	eventually(t, 10*time.Second, "the simulated cloud", func() error {
-		_, err := os.Stat(filepath.Join(dir, "url"))
-		return err
-	})
+	s := &http.Server{Handler: sim.Handler()}
+	go func() { _ = s.Serve(listener) }()
+	t.Cleanup(func() { _ = s.Close() })
+	file := filepath.Join(t.TempDir(), "clouds.yaml")
+	write(t, file, string(sim.CloudsYAML("http://"+listener.Addr().String())))
 	return file
 }
 
@@ -110,6 +121,7 @@ func (o *openstack) front(t *testing.T, key, target string) {
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(&url.URL{Scheme: to.Scheme, Host: to.Host})
 			r.Out.Host = to.Host
+			o.record(r.Out)
 		},
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 	}
@@ -123,6 +135,21 @@ func (o *openstack) front(t *testing.T, key, target string) {
 	go func() { _ = s.Serve(tls.NewListener(listener, config)) }()
 	t.Cleanup(func() { _ = s.Close() })
 	o.urls[key] = "https://" + listener.Addr().String() + to.Path
+}
+
+// record keeps what the driver asks the cloud to change. Logins are no change.
+func (o *openstack) record(r *http.Request) {
+	if r.Method == http.MethodGet || strings.HasSuffix(r.URL.Path, "/auth/tokens") {
+		return
+	}
+	var body []byte
+	if r.Body != nil {
+		body, _ = io.ReadAll(r.Body)
+		r.Body = io.NopCloser(bytes.NewReader(body))
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.wrote = append(o.wrote, r.Method+" "+r.URL.Path+" "+string(body))
 }
 
 // serve makes the proxies use a certificate of an authority.
@@ -164,25 +191,27 @@ func (o *openstack) cloudsYAML(c credential) string {
 		o.urls["volume_endpoint_override"], o.urls["compute_endpoint_override"], o.urls["auth_url"], c.ID, c.Secret)
 }
 
-// servers are those of the project that the bed makes.
+// servers are those of the project that the bed makes, by name. Each has the metadata role=k8s-node. The first is in the zone of the backup service.
 func (o *openstack) servers(t *testing.T) []server {
 	t.Helper()
 	var list struct {
 		Servers []struct {
 			ID, Name, Status string
 			Zone             string `json:"OS-EXT-AZ:availability_zone"`
+			Metadata         map[string]string
 		}
 	}
 	o.get(t, o.compute, "servers/detail", &list)
 	var servers []server
 	for _, s := range list.Servers {
-		if s.Status == "ACTIVE" {
+		if s.Status == "ACTIVE" && s.Metadata["role"] == "k8s-node" {
 			servers = append(servers, server{s.ID, s.Name, s.Zone})
 		}
 	}
 	if len(servers) == 0 {
-		t.Fatal("the project has no server that is ACTIVE")
+		t.Fatal("the project has no node that is ACTIVE")
 	}
+	slices.SortFunc(servers, func(a, b server) int { return strings.Compare(a.Name, b.Name) })
 	return servers
 }
 

@@ -44,6 +44,8 @@ type hosted struct {
 	work              string
 	authority         *authority // of OpenStack's certificates
 	credential        credential
+	pod               *pod   // of the controller
+	settings          string // more of the configuration, below spec
 }
 
 // configuration is the Distribution of a test.
@@ -172,11 +174,12 @@ spec: {drivers: [{name: %[4]s, nodeID: %[5]s, topologyKeys: [%[2]s]}]}
 // install generates a bundle and applies it with the commands of the how-to, and starts the pod that the management cluster admits.
 func (h *hosted) install(t *testing.T, mode string, number int) *pod {
 	t.Helper()
-	write(t, filepath.Join(h.work, "tenant-a.yaml"), configuration(mode))
+	write(t, filepath.Join(h.work, "tenant-a.yaml"), configuration(mode)+h.settings)
 	h.follow(t, "Generate the bundle")
 	h.follow(t, "Install")
 	p := startPod(t, h.management, h.admitted(t), number)
 	t.Cleanup(func() { p.diagnose(t) })
+	h.pod = p
 	return p
 }
 

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -95,9 +96,22 @@ func (p *pod) sync(t *testing.T) {
 				t.Fatal(err)
 			}
 		case v.Secret != nil:
-			p.project(t, dir, p.content(t, "secret", v.Secret.SecretName, v.Secret.Items))
+			p.project(t, dir, p.content(t, "secret", v.Secret.SecretName, v.Secret.Items, v.Secret.Optional))
 		case v.ConfigMap != nil:
-			p.project(t, dir, p.content(t, "configmap", v.ConfigMap.Name, v.ConfigMap.Items))
+			p.project(t, dir, p.content(t, "configmap", v.ConfigMap.Name, v.ConfigMap.Items, v.ConfigMap.Optional))
+		case v.Projected != nil:
+			files := map[string]string{}
+			for _, source := range v.Projected.Sources {
+				switch s, c := source.Secret, source.ConfigMap; {
+				case s != nil:
+					maps.Copy(files, p.content(t, "secret", s.Name, s.Items, s.Optional))
+				case c != nil:
+					maps.Copy(files, p.content(t, "configmap", c.Name, c.Items, c.Optional))
+				default:
+					t.Fatalf("volume %s: a controller in a hosted control plane needs no such source: %+v", v.Name, source)
+				}
+			}
+			p.project(t, dir, files)
 		default:
 			t.Fatalf("volume %s: a controller in a hosted control plane needs no such volume: %+v", v.Name, v)
 		}
@@ -105,10 +119,13 @@ func (p *pod) sync(t *testing.T) {
 }
 
 // content is what a Secret or ConfigMap puts into a volume, by file.
-func (p *pod) content(t *testing.T, kind, name string, items []corev1.KeyToPath) map[string]string {
+func (p *pod) content(t *testing.T, kind, name string, items []corev1.KeyToPath, optional *bool) map[string]string {
 	t.Helper()
+	mayLack := optional != nil && *optional
 	var object struct{ Data map[string]string }
-	p.read(t, &object, kind, name)
+	if !mayLack || p.kubectl(t, "get", kind, name, "--namespace="+p.Namespace, "--ignore-not-found", "-o", "name") != "" {
+		p.read(t, &object, kind, name)
+	}
 	files := map[string]string{}
 	for key, value := range object.Data {
 		if kind == "secret" {
@@ -127,7 +144,7 @@ func (p *pod) content(t *testing.T, kind, name string, items []corev1.KeyToPath)
 			}
 		}
 	}
-	if len(items) > 0 && len(files) != len(items) {
+	if len(items) > 0 && len(files) != len(items) && !mayLack {
 		t.Fatalf("%s %s lacks a key that the pod mounts", kind, name)
 	}
 	return files

@@ -23,7 +23,7 @@ func TestCredentialsAreReplacedWithoutARestart(t *testing.T) {
 	p := h.install(t, modeToken, 0)
 	h.guest.kubectl(t, "create", "namespace", space)
 	h.guest.kubectl(t, "wait", "--namespace="+space, "--for=create", "serviceaccount/default", "--timeout=30s")
-	r := &rotation{hosted: h, pod: p}
+	r := &rotation{hosted: h}
 
 	t.Log("HyperShift replaces the Secret")
 	r.replaceCredential(t, func() { h.secrets(t) })
@@ -60,7 +60,6 @@ func TestCredentialsAreReplacedWithoutARestart(t *testing.T) {
 // rotation is the state of the test.
 type rotation struct {
 	*hosted
-	pod    *pod
 	claims int
 	t      *testing.T
 }

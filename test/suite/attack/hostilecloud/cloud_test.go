@@ -336,6 +336,14 @@ var attacks = map[string]attack{
 		}
 		return honest
 	}),
+	"unmarked volumes of many servers": after(func(_ *http.Request, honest *answered) *answered {
+		var document any
+		if json.Unmarshal(honest.body, &document) != nil {
+			return honest
+		}
+		honest.body = mustJSON(unmarked(document))
+		return honest
+	}),
 	"an hour of Retry-After": after(func(_ *http.Request, honest *answered) *answered {
 		honest.status = http.StatusTooManyRequests
 		honest.header.Set("Retry-After", "999999999999")
@@ -345,6 +353,32 @@ var attacks = map[string]attack{
 		honest.status, honest.body = http.StatusUnauthorized, []byte(nasty)
 		return honest
 	}),
+}
+
+// unmarked takes the metadata of every object away, and gives a volume more servers than there are.
+func unmarked(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for key, value := range v {
+			switch key {
+			case "metadata":
+				v[key] = map[string]any{}
+			case "attachments":
+				servers := []any{}
+				for range 3 * mostRequests {
+					servers = append(servers, map[string]any{"id": freshID(), "attachment_id": freshID(), "server_id": freshID(), "device": "/dev/vdb"})
+				}
+				v[key] = servers
+			default:
+				v[key] = unmarked(value)
+			}
+		}
+	case []any:
+		for i := range v {
+			v[i] = unmarked(v[i])
+		}
+	}
+	return v
 }
 
 // instead replaces values of type T.

@@ -271,6 +271,25 @@ func TestAHostileCloudHoldsNoRPCBeyondItsDeadlineAndSpeaksToNoTerminal(t *testin
 	}
 }
 
+// Whose an object is, the driver asks the same cloud. Those questions have the same limits.
+func TestAHostileCloudHoldsNoProtectingDriver(t *testing.T) {
+	for _, protection := range []string{"--protect-other-clusters", "--protect-other-clusters=strict"} {
+		for _, name := range []string{"unmarked volumes of many servers", "new pages without end", "the same page for ever", "another object's state", "nulls instead of anything", "control characters in every text"} {
+			t.Run(strings.TrimLeft(protection, "-")+" "+name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					h := newHostile()
+					c := startInMemory(t, h, "--logging-format=json", protection, "--server-metadata=role=k8s-node")
+					o, err := c.prepare(t.Context())
+					if err != nil {
+						t.Fatal(err)
+					}
+					c.run(t, h, o, name)
+				})
+			})
+		}
+	}
+}
+
 func TestAHostileKeystoneGetsNoPasswordToAnotherHost(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(loginAttacks)) {
 		t.Run(name, func(t *testing.T) {

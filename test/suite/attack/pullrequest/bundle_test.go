@@ -590,3 +590,23 @@ func TestALinkInTheCheckoutCannotMoveAFileThatACommandWrites(t *testing.T) {
 		t.Error("a file was made outside of the checkout")
 	}
 }
+
+// A note of import is one line. A name with a line feed does not begin another, which would look like one of the generator's own.
+func TestANameInAFileForImportBeginsNoLineOfItsOwn(t *testing.T) {
+	const words = "the proposal is complete"
+	manifest := filepath.Join(t.TempDir(), "installed.yaml")
+	text := `{apiVersion: apps/v1, kind: Deployment, metadata: {name: "x\n` + words + `", namespace: "a\n` + words + `"}, spec: {template: {spec: {containers: [
+{name: "c\n` + words + `", image: registry.k8s.io/provider-os/cinder-csi-plugin:v1.31.0, args: [/bin/cinder-csi-plugin, --cluster=c1, "--x\n` + words + `=1"], env: [{name: "A\n` + words + `", value: x}]}]}}}}`
+	if err := os.WriteFile(manifest, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	_, stderr, _ := pipeline(t, "import", manifest)
+	if !strings.Contains(stderr, words) {
+		t.Fatalf("the names are in no note:\n%s", stderr)
+	}
+	for line := range strings.Lines(stderr) {
+		if strings.HasPrefix(line, words) {
+			t.Errorf("got the line %q", line)
+		}
+	}
+}

@@ -400,36 +400,59 @@ func TestTheCredentialsPreferTheControlPlane(t *testing.T) {
 	}
 }
 
-// If the configuration has digests, no tag can change the images of the bundle.
+// If the configuration has digests, no tag can change the images of the bundle: each image of each target, also those of one role alone.
 func TestDigestsPinImages(t *testing.T) {
-	config := "spec:\n  images:\n"
-	for _, name := range append([]string{"driver", "registrar", "livenessprobe"}, sidecars...) {
-		config += "    " + name + ": {tag: v1, digest: \"sha256:" + strings.Repeat("ab", 32) + "\"}\n"
+	digest := "sha256:" + strings.Repeat("ab", 32)
+	pin := func(names ...string) (text string) {
+		for _, name := range names {
+			text += name + `: {tag: v1, digest: "` + digest + `"}, `
+		}
+		return text
 	}
-	path := filepath.Join(t.TempDir(), "config.yaml")
-	if err := os.WriteFile(path, []byte(config), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	for _, format := range []v1alpha1.Format{v1alpha1.Kustomize, v1alpha1.Helm} {
-		dir := bundle(t, filepath.Join(t.TempDir(), "out"), "vanilla", string(format), "--config", path)
-		seen := 0
-		for _, object := range built(t, "", dir) {
-			var pod corev1.PodSpec
-			switch object.Kind() {
-			case "Deployment":
-				pod = decode[appsv1.Deployment](t, object).Spec.Template.Spec
-			case "DaemonSet":
-				pod = decode[appsv1.DaemonSet](t, object).Spec.Template.Spec
+	common := slices.Concat(sidecars, []string{"registrar", "livenessprobe", "rbacproxy", "generator"})
+	for name, config := range map[string]string{
+		"of the bundle": "images: {" + pin(slices.Concat(common, []string{"driver"})...) + "}, roles: {controller: {replicas: 1}}",
+		"of a role":     "images: {" + pin(common...) + "}, roles: {controller: {images: {" + pin("driver") + "}}, node: {images: {" + pin("driver") + "}}}",
+	} {
+		for target, want := range map[string]int{"vanilla": 10, "standalone": 15, "hypershift": 10} {
+			more := map[string]string{"vanilla": ", driftCheck: {schedule: '@daily'}", "standalone": ", driftCheck: {schedule: '@daily'}, monitoring: {kind: ServiceMonitor}"}[target]
+			path := filepath.Join(t.TempDir(), "config.yaml")
+			if err := os.WriteFile(path, []byte("spec: {"+config+more+"}"), 0o644); err != nil {
+				t.Fatal(err)
 			}
-			for _, c := range slices.Concat(pod.InitContainers, pod.Containers) {
-				seen++
-				if repository, digest, _ := strings.Cut(c.Image, "@"); digest != "sha256:"+strings.Repeat("ab", 32) || strings.Contains(repository, ":") {
-					t.Errorf("%s: container %s: want the digest alone, got %s", format, c.Name, c.Image)
+			for _, format := range []v1alpha1.Format{v1alpha1.Kustomize, v1alpha1.Helm} {
+				dir := bundle(t, filepath.Join(t.TempDir(), "out"), target, string(format), "--config", path)
+				seen := 0
+				for _, object := range built(t, "", dir) {
+					for _, image := range images(object.Fields) {
+						seen++
+						if repository, got, _ := strings.Cut(image, "@"); got != digest || strings.Contains(repository, ":") {
+							t.Errorf("%s: %s %s: %s: want the digest alone, got %s", name, target, format, object, image)
+						}
+					}
+				}
+				if seen != want {
+					t.Errorf("%s: %s %s: want %d containers, saw %d", name, target, format, want, seen)
 				}
 			}
 		}
-		if seen != 9 {
-			t.Errorf("%s: want nine containers, saw %d", format, seen)
+	}
+}
+
+// images are the values of every key "image" of an object.
+func images(value any) (all []string) {
+	switch v := value.(type) {
+	case map[string]any:
+		for key, field := range v {
+			if image, is := field.(string); is && key == "image" {
+				all = append(all, image)
+			}
+			all = append(all, images(field)...)
+		}
+	case []any:
+		for _, e := range v {
+			all = append(all, images(e)...)
 		}
 	}
+	return all
 }
