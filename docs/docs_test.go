@@ -122,9 +122,23 @@ func flagsOf(root *cobra.Command) string {
 		if slices.Equal(takers[r], []string{"`doctor volume`"}) { // kubectl cinder has them
 			continue
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", r.flag, strings.Join(takers[r], ", "), r.fallback, r.meaning)
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", r.flag, takersOf(root, takers[r]), r.fallback, r.meaning)
 	}
 	return b.String()
+}
+
+// takersOf names the commands that take a flag, or the one or two of many that do not.
+func takersOf(root *cobra.Command, takers []string) string {
+	var others []string
+	for _, c := range root.Commands() {
+		if name := "`" + c.Name() + "`"; !slices.Contains(takers, name) && c.Name() != "completion" && c.Name() != "help" {
+			others = append(others, name)
+		}
+	}
+	if len(takers) > 4 && len(others) < 3 {
+		return "all but " + strings.Join(others, ", ")
+	}
+	return strings.Join(takers, ", ")
 }
 
 // ofKubernetes are the keys below those that take what Kubernetes takes.

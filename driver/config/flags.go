@@ -79,7 +79,7 @@ func (c *Config) flags() []flag {
 		{
 			name: "kubeconfig", bind: text(&c.Kubeconfig, ""),
 			help: "`file` that says how to log in to the Kubernetes API of --pvc-annotations and --remove-startup-taint; empty means the service " +
-				"account of the pod. It may have certificates and tokens, also in other files, and no exec plugin",
+				"account of the pod. It may have no exec plugin",
 		},
 		{
 			name: "kube-api-qps", bind: number32(&c.ignored.qps, 5),
@@ -146,8 +146,7 @@ func (c *Config) flags() []flag {
 		},
 		{
 			name: "protect-other-clusters", bind: protection(&c.ProtectOthers, Off),
-			help: "leave alone every volume, snapshot and backup with the mark of another cluster, which is the value of --cluster there. A snapshot without " +
-				"a mark has that of its volume. A volume without one, on a server that --server-metadata excludes, is another's too. strict also " +
+			help: "leave alone every volume, snapshot and backup with the mark of another cluster, which is the value of --cluster there. strict also " +
 				"leaves alone what has no mark",
 		},
 		{
@@ -160,8 +159,8 @@ func (c *Config) flags() []flag {
 		},
 		{
 			name: "remove-startup-taint", bind: boolean(&c.StartupTaint, false),
-			help: "remove the taint DRIVER-NAME/agent-not-ready from a node once its CSINode shows the driver with an attach limit. It needs " +
-				"the right to list, watch and patch nodes, and to get csinodes. For the controller service",
+			help: "remove the taint DRIVER-NAME/agent-not-ready from a node once its CSINode shows the driver with an attach limit. For " +
+				"the controller service",
 		},
 		{
 			name: "pprof", bind: boolean(&c.Pprof, false),

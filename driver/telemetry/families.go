@@ -63,9 +63,8 @@ var (
 		"1 if Keystone refused the credentials at the latest login (HTTP 401, 403, or 404 for one that was deleted), otherwise 0.", "cloud")
 
 	cloudUnavailable = define("cinder_csi_openstack_unavailable", Gauge,
-		"1 for each service of the cloud that the driver could not use at the latest check, and why; else 0. The driver checks once a minute. "+
-			"service is identity (Keystone), block-storage (Cinder) or compute (Nova). reason is no_connection, tls, credentials, server_error "+
-			"(HTTP 5xx, or 429 at the login), configuration or other_cloud.", "cloud", "service", "reason")
+		"1 for each service of the cloud that the driver could not use at the latest check, once a minute; else 0. "+
+			"service is identity, block-storage or compute. reason is no_connection, tls, credentials, server_error, configuration or other_cloud.", "cloud", "service", "reason")
 	credentialExpires = define("cinder_csi_openstack_credential_expires_timestamp_seconds", Gauge,
 		"When the application credential, or the password of the user, expires, as a Unix time. No value: it never expires, or Keystone does not show it. "+
 			"The driver asks every ten minutes.", "cloud")
@@ -92,12 +91,12 @@ var (
 	// A quota is either in bytes or in objects, so the two have names of their own.
 	quotaLimitBytes = define("cinder_csi_quota_limit_bytes", Gauge,
 		"The project's quotas in Cinder for sizes: of volumes and snapshots together (volumes), of backups, and of a single volume (volume). "+
-			"+Inf means no limit. An empty type means all types.", "resource", "type")
+			"+Inf means no limit, an empty type all types.", "resource", "type")
 	quotaUsedBytes = define("cinder_csi_quota_used_bytes", Gauge,
 		"Used and reserved part of the quotas for sizes.", "resource", "type")
 	quotaLimitObjects = define("cinder_csi_quota_limit_objects", Gauge,
-		"The project's quotas in Cinder for numbers of objects, such as volumes, snapshots and backups. +Inf means no limit. "+
-			"An empty type means all types.", "resource", "type")
+		"The project's quotas in Cinder for numbers of objects, such as volumes, snapshots and backups. "+
+			"+Inf means no limit, an empty type all types.", "resource", "type")
 	quotaUsedObjects = define("cinder_csi_quota_used_objects", Gauge,
 		"Used and reserved part of the quotas for numbers of objects.", "resource", "type")
 	quotaRead = define("cinder_csi_quota_read_timestamp_seconds", Gauge,

@@ -3,9 +3,9 @@ package v1alpha1
 var podAbouts = map[string]about{
 	"Spec.roles":       {Meaning: "How the pods of the two roles run."},
 	"Roles.controller": {Meaning: "The controller's pods."},
-	"Roles.node":       {Meaning: "The nodes' pods. replicas and runAsUser are refused: one pod runs on each node, and mounting needs root."},
+	"Roles.node":       {Meaning: "The nodes' pods; replicas and runAsUser are refused."},
 
-	"RolePods.images":                    {Meaning: "Images of this role alone, each in place of that of spec.images. Images of containers that the role does not have are refused."},
+	"RolePods.images":                    {Meaning: "Images of this role alone, each in place of that of spec.images."},
 	"RolePods.proxy":                     {Meaning: "The HTTP proxy of calls to OpenStack, for the driver's container."},
 	"Proxy.http":                         {"Proxy for http URLs.", "none", "anything that is not a URL; a URL with credentials in it"},
 	"Proxy.https":                        {"Proxy for https URLs.", "none", "anything that is not a URL; a URL with credentials in it"},
@@ -19,7 +19,7 @@ var podAbouts = map[string]about{
 	"RolePods.env":                       {"Environment variables of every container of the role.", "none", "an invalid name; a variable that the bundle sets itself; a proxy, which has its own key"},
 	"RolePods.imagePullSecrets":          {"Secrets with which images are pulled.", "none; the controller's on hypershift: pull-secret", "an invalid Secret name, or one that is given twice"},
 	"RolePods.priorityClassName":         {"The PriorityClass of the pods.", "controller: system-cluster-critical, on hypershift hypershift-control-plane; node: system-node-critical", "an invalid PriorityClass name"},
-	"RolePods.runAsUser":                 {"The user and group that the pods of the controller and of the drift check run as.", "65532; on OpenShift its security context constraints choose", "less than 1: the pods do not run as root; any for node; any on standalone"},
+	"RolePods.runAsUser":                 {"User and group of the pods of the controller and of the drift check.", "65532; on OpenShift its security context constraints choose", "less than 1: the pods do not run as root; any for node; any on standalone"},
 	"RolePods.replicas":                  {"How many controller pods there are.", "2", "less than 1; any for node"},
 	"RolePods.resources":                 {"Resources by container's name. Each that is set replaces that one resource.", "small requests, no limits", "the name of no container"},
 	"Resources.requests":                 {"Requests by resource's name: cpu, memory, ephemeral-storage.", "10m CPU; 50Mi memory, 20Mi for a node's sidecars", "unknown resources, invalid quantities, more than the limit"},
@@ -27,6 +27,6 @@ var podAbouts = map[string]about{
 	"RolePods.updateStrategy":            {Meaning: "How an update replaces the pods: the strategy of the Deployment or the DaemonSet."},
 	"UpdateStrategy.type":                {"RollingUpdate; Recreate for the controller; OnDelete for the node.", "RollingUpdate", "OnDelete for the controller, Recreate for the node"},
 	"UpdateStrategy.rollingUpdate":       {Meaning: "How many pods a RollingUpdate replaces at a time."},
-	"RollingUpdate.maxUnavailable":       {"How many pods may be missing during an update, as a number or a share.", "controller: 1; node: 10%", "beside another type than RollingUpdate; 0 while maxSurge is 0"},
-	"RollingUpdate.maxSurge":             {"How many pods more than wanted may run during an update, as a number or a share.", "0", "beside another type than RollingUpdate; more than 0 for node, whose pods share the host's ports"},
+	"RollingUpdate.maxUnavailable":       {"How many pods may be missing during an update.", "controller: 1; node: 10%", "beside another type than RollingUpdate; 0 while maxSurge is 0"},
+	"RollingUpdate.maxSurge":             {"How many pods more may run during an update.", "0", "beside another type than RollingUpdate; more than 0 for node, whose pods share the host's ports"},
 }

@@ -49,10 +49,10 @@ func newOperations(w World, timeout *time.Duration) *cobra.Command {
 		Use:   "operations",
 		Short: "List what every pod of the driver is doing, with the claims",
 		Long: `Reads /debug/operations of each controller pod and each node pod: the calls that have not succeeded yet, the oldest first. For that it forwards
-a port to each pod. With a hosted control plane the controller runs in another cluster: name that with --controller-kubeconfig, and the namespace
-there with --driver-namespace.
+a port to each pod.
 
-It changes nothing. Exit code 0: each pod was read. 1: some were not, or there are none. 64: wrong usage.`,
+It changes nothing. With a hosted control plane the controller runs in another cluster: name that with --controller-kubeconfig, and the namespace
+there with --driver-namespace. Exit code 0: each pod was read. 1: some were not, or there are none. 64: wrong usage.`,
 		Example: "  kubectl cinder operations",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -20,10 +20,10 @@ func newOrphans(w World, timeout *time.Duration) *cobra.Command {
 		Use:   "orphans",
 		Short: "List what this cluster left in Cinder: volumes, snapshots and backups that nothing names",
 		Long: `Lists the volumes, snapshots and backups in the project that have the mark of this cluster, and that no PersistentVolume and no
-VolumeSnapshotContent names. The mark is the cluster ID of the driver, in the metadata of each object. With a hosted control plane the
-controller runs in another cluster: name that with --controller-kubeconfig, and the namespace there with --driver-namespace.
+VolumeSnapshotContent names. The mark is the cluster ID of the driver, in the metadata of each object.
 
-It deletes nothing. It can be wrong: another cluster in the project may have the same ID. After a restore of an older etcd, live data may have no
+With a hosted control plane the controller runs in another cluster: name that with --controller-kubeconfig, and the namespace there with
+--driver-namespace. It deletes nothing. It can be wrong: another cluster in the project may have the same ID. After a restore of an older etcd, live data may have no
 object. A volume that is being created has none yet. Exit code 0: no orphan. 1: there are orphans, or a list could not be read. 64: wrong usage.`,
 		Example: "  kubectl cinder orphans --os-cloud mycloud --cluster-id production",
 		Args:    cobra.NoArgs,
