@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -95,6 +96,30 @@ func added(t *testing.T, text, pattern, line string) string {
 	return text[:end] + line + text[end:]
 }
 
+// removed are the values and the reference without the lines of a key of driver: a setting that the table had.
+func removed(values, reference, key string) (string, string) {
+	lines := regexp.MustCompile(`(?m)^(  # .*\n)*  ` + key + `:.*\n(    .*\n)*`)
+	rows := regexp.MustCompile(`(?m)^\| driver\.` + key + `[. ].*\n`)
+	return lines.ReplaceAllString(values, ""), rows.ReplaceAllString(reference, "")
+}
+
+// former are the keys of driver that no row of a test is about and that no template names.
+func former(values map[string]any, settings string) (keys []string) {
+	templates := settings
+	for _, f := range ourChart().Templates {
+		if f.Name != "templates/"+filepath.Base(settingsTemplate) {
+			templates += string(f.Data)
+		}
+	}
+	for key := range values["driver"].(map[string]any) {
+		named := regexp.MustCompile(`\.` + key + `\b`).MatchString(templates)
+		if !named && !slices.ContainsFunc(rows, func(r row) bool { return strings.HasPrefix(r.leaf+".", "driver."+key+".") }) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
 // at is what a document has under a key with dots.
 func at(document map[string]any, key string) any {
 	var value any = document
@@ -105,8 +130,8 @@ func at(document map[string]any, key string) any {
 	return value
 }
 
-// TestTheChartHasTheSettingsOfTheTable holds the chart to v1alpha1.Settings. With -update it writes the template, and adds a setting that the
-// values or the reference lack.
+// TestTheChartHasTheSettingsOfTheTable holds the chart to v1alpha1.Settings. With -update it writes the template, adds a setting that the
+// values or the reference lack, and removes one that the table has no more.
 func TestTheChartHasTheSettingsOfTheTable(t *testing.T) {
 	files := map[string]string{settingsTemplate: settingsText(t)}
 	for _, name := range []string{valuesFile, readmeFile} {
@@ -128,6 +153,11 @@ func TestTheChartHasTheSettingsOfTheTable(t *testing.T) {
 			t.Errorf("%s: the default of %s is %s, want %s", valuesFile, s.Key, got, byDefault)
 		}
 	}
+	if *update {
+		for _, key := range former(parse(t, files[valuesFile]), files[settingsTemplate]) {
+			files[valuesFile], files[readmeFile] = removed(files[valuesFile], files[readmeFile], key)
+		}
+	}
 	for name, want := range files {
 		if *update {
 			if err := os.WriteFile(name, []byte(want), 0o644); err != nil {
@@ -140,6 +170,20 @@ func TestTheChartHasTheSettingsOfTheTable(t *testing.T) {
 		}
 		if d := diff.Diff(want, string(got)); d != "" {
 			t.Errorf("%s is not what the table says; `make update` writes it (-want +got):\n%s", name, d)
+		}
+	}
+}
+
+func TestTheLinesOfAFormerSettingAreRemoved(t *testing.T) {
+	const values = "driver:\n  # -- A.\n  a: 1\n%s  # -- Whether.\n  olds: false\n\n# -- ID.\nclusterID: old\n"
+	const reference = "| driver.a | int | `1` | A. |\n%s| driver.olds | bool | `false` | Whether. |\n| old | x |\n"
+	for was, row := range map[string]string{
+		"  # -- Text of\n  # two lines.\n  old: \"\"\n":          "| driver.old | string | `\"\"` | Text. |\n",
+		"  # Limits.\n  old:\n    # -- R.\n    r: 1\n    w: 2\n": "| driver.old.r | int | `1` | R. |\n| driver.old.w | int | `2` | W. |\n",
+	} {
+		gotValues, gotReference := removed(fmt.Sprintf(values, was), fmt.Sprintf(reference, row), "old")
+		if d := diff.Diff([]string{fmt.Sprintf(values, ""), fmt.Sprintf(reference, "")}, []string{gotValues, gotReference}); d != "" {
+			t.Errorf("%s(-want +got):\n%s", was, d)
 		}
 	}
 }
