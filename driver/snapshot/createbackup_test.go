@@ -112,7 +112,6 @@ func TestCreateBackupWaitsUntilItIsTenSecondsOld(t *testing.T) {
 	})
 }
 
-// After any earlier state, repeated calls end with one backup and no temporary snapshot.
 // An answer that takes longer than a call waits for a backup still is in the error.
 func TestABackupThatCannotBeReadIsNotCalledCreating(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -126,6 +125,7 @@ func TestABackupThatCannotBeReadIsNotCalledCreating(t *testing.T) {
 	})
 }
 
+// After any earlier state, repeated calls end with one backup and no temporary snapshot.
 func TestCreateBackupResumesFromEveryState(t *testing.T) {
 	old := time.Now()
 	from := func(b volume.Snapshot, p volume.SnapshotID) volume.Snapshot { b.From = p; return b }
@@ -155,7 +155,6 @@ func TestCreateBackupResumesFromEveryState(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := cloudtest.New(t, cloudtest.SourceVolume).WithSnapshots(test.snapshots...).WithBackups(test.backups...)
 				for id, status := range test.ends {
-					c.LaterSnapshot(id, func(p *volume.Snapshot) { p.Status = status })
 					c.LaterSnapshot(id, func(b *volume.Snapshot) {
 						if b.Status = status; status == "" {
 							b.ID = ""
