@@ -86,7 +86,9 @@ func (p *plane) values() object {
 		driver["adopted"] = decided(r.Adopted)
 		driver["limitRefreshSeconds"] = decided(r.LimitRefresh)
 		values["storageClasses"] = p.classValues()
-		values["attributesClasses"] = p.attributesValues()
+		if len(r.AttributesClasses) > 0 {
+			values["attributesClasses"] = p.attributesValues()
+		}
 	}
 	values["driver"], values["cloudConf"] = driver, conf
 	p.settingValues(values)

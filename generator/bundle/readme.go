@@ -261,18 +261,23 @@ func (w *text) changes(r plan.Result) {
 		w.line("In a values file outside of this directory: `helm ... -f $DIR/values.yaml -f mine.yaml`.")
 		return
 	}
+	list, one := "tolerations/-", "{key: storage, operator: Exists, effect: NoSchedule}"
+	if len(r.Controller.Tolerations.Value) == 0 { // then there is no list to add to
+		list, one = "tolerations", "["+one+"]"
+	}
 	resource := "../cinder-csi"
 	if r.Target == v1alpha1.HostedControlPlane {
 		resource += "/" + planeManagement
 	}
 	w.line("What this bundle has of your cloud and your configuration: `values.yaml` has every value that is not the default of the chart, and `patches` has")
-	w.line("what that changes in the objects of the base, which have the defaults of the target. Each line and each operation names its decision, which")
-	w.line("`plan.yaml` explains. The other files have objects that the base does not have.\n")
+	w.line("what that changes in the objects of the base, which have the defaults of the target. The base is the first of `resources` in `kustomization.yaml`.")
+	w.line("Each line and each operation names its decision, which `plan.yaml` explains. The other files have objects that the base does not have.\n")
 	w.line("Your own changes go into a kustomization outside of this directory. This one lets the controller run on nodes with one more taint:\n")
 	w.line("```yaml\nresources: [%s] # the path to this directory\npatches:", resource)
 	w.line("- target: {kind: Deployment, name: cinder-csi-controller}")
 	w.line("  patch: |-")
-	w.line("    - {op: add, path: /spec/template/spec/tolerations/-, value: {key: storage, operator: Exists, effect: NoSchedule}}\n```\n")
+	w.line("    - {op: add, path: /spec/template/spec/%s, value: %s}\n```\n", list, one)
+	w.line("The pods of the nodes tolerate every taint, unless `spec.roles.node.tolerations` is set.")
 	w.line("Apply that kustomization in place of this directory from then on, and remove it as below, with its path. A merge patch would replace the list of tolerations.")
 	w.line("`images`, `replicas` and `labels` work there too. `namePrefix`, `nameSuffix` and `namespace` do not: names of objects stand in settings and classes too.")
 	w.line("Set `spec.namespaces` and `spec.driver.name` instead, and generate again.")

@@ -118,43 +118,46 @@ func TestWhatAKustomizationAboveABundleMayDo(t *testing.T) {
 	}
 }
 
-// The README of a bundle shows a change of one's own: pasted, it adds one toleration and keeps the others.
+// The README of a bundle shows a change of one's own: pasted, it adds one toleration and keeps the others, also where there is none.
 func TestTheExampleOfTheReadmeAddsOneToleration(t *testing.T) {
 	for _, target := range targets {
-		tree := render(t, decide(t, v1alpha1.Spec{}, clouds["topology on"], target), v1alpha1.Kustomize)
-		_, example, _ := strings.Cut(string(tree["README.md"]), "```yaml\nresources:")
-		example, _, _ = strings.Cut(example, "\n```\n")
-		files := filesys.MakeFsInMemory()
-		for name, text := range tree {
-			if err := files.WriteFile("/cinder-csi/"+name, text); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := files.WriteFile("/mine/kustomization.yaml", []byte("resources:"+example)); err != nil {
+		addsOneToleration(t, target, v1alpha1.Spec{}, 1)
+		addsOneToleration(t, target, v1alpha1.Spec{Roles: v1alpha1.Roles{Controller: v1alpha1.RolePods{Tolerations: []v1alpha1.Toleration{}}}}, 0)
+	}
+}
+
+func addsOneToleration(t *testing.T, target v1alpha1.Target, spec v1alpha1.Spec, least int) {
+	t.Helper()
+	tree := render(t, decide(t, spec, clouds["topology on"], target), v1alpha1.Kustomize)
+	_, example, _ := strings.Cut(string(tree["README.md"]), "```yaml\nresources:")
+	example, _, _ = strings.Cut(example, "\n```\n")
+	files := filesys.MakeFsInMemory()
+	for name, text := range tree {
+		if err := files.WriteFile("/cinder-csi/"+name, text); err != nil {
 			t.Fatal(err)
 		}
-		tolerations := func(dir string) int {
-			built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(files, dir)
-			if err != nil {
-				t.Fatalf("%s: %v", target, err)
+	}
+	if err := files.WriteFile("/mine/kustomization.yaml", []byte("resources:"+example)); err != nil {
+		t.Fatal(err)
+	}
+	tolerations := func(dir string) int {
+		built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(files, dir)
+		if err != nil {
+			t.Fatalf("%s: %v", target, err)
+		}
+		for _, o := range built.Resources() {
+			if o.GetKind() == "Deployment" {
+				list, _ := o.GetSlice("spec.template.spec.tolerations") // an error: it has none
+				return len(list)
 			}
-			for _, o := range built.Resources() {
-				if o.GetKind() == "Deployment" {
-					list, err := o.GetSlice("spec.template.spec.tolerations")
-					if err != nil {
-						t.Fatal(err)
-					}
-					return len(list)
-				}
-			}
-			return -1
 		}
-		bundle := "/cinder-csi"
-		if target == v1alpha1.HostedControlPlane {
-			bundle += "/management"
-		}
-		if before, after := tolerations(bundle), tolerations("/mine"); before < 1 || after != before+1 {
-			t.Errorf("%s: %d tolerations become %d", target, before, after)
-		}
+		return -1
+	}
+	bundle := "/cinder-csi"
+	if target == v1alpha1.HostedControlPlane {
+		bundle += "/management"
+	}
+	if before, after := tolerations(bundle), tolerations("/mine"); before < least || after != before+1 {
+		t.Errorf("%s: %d tolerations become %d", target, before, after)
 	}
 }
