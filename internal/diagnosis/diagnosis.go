@@ -41,7 +41,7 @@ type Gap struct {
 	Do   string `json:"do,omitempty"`
 }
 
-// Report is what Diagnose says of one claim.
+// Report is what Diagnose finds out about one claim.
 type Report struct {
 	Claim  string    `json:"claim"` // NAMESPACE/NAME
 	Time   time.Time `json:"time"`  // of the diagnosis; ages count from it
