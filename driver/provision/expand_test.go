@@ -1,12 +1,14 @@
 package provision
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/cinder-csi/cinder-csi/driver/inflight"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
 	"github.com/cinder-csi/cinder-csi/test/kit/cloudtest"
@@ -48,6 +50,32 @@ func TestExpandWaitsForAnExpansionInProgress(t *testing.T) {
 			t.Errorf("got %v, %v after %v", v, err, c.Calls)
 		}
 	})
+}
+
+// While a call waits it holds no lock. It goes on with the lock alone: another call may have sent a request whose effect nobody sees yet.
+func TestACallThatHasWaitedIsBusyWhileAnotherHasTheLock(t *testing.T) {
+	id := cloudtest.VolumeID(1)
+	for name, call := range map[string]func(context.Context, *Service) error{
+		"expand": func(ctx context.Context, s *Service) error {
+			_, err := s.Expand(ctx, id, volume.Range{Required: volume.GiB(2)})
+			return err
+		},
+		"delete": func(ctx context.Context, s *Service) error { return s.Delete(ctx, id) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := cloudtest.New(t, volume.Volume{ID: id, Status: "retyping", Size: volume.GiB(1)})
+				c.Later(id, func(v *volume.Volume) { v.Status = volume.Available })
+				s := growing(c)
+				other := s.locks.Work(inflight.VolumeKey(id), "modify")
+				time.AfterFunc(time.Millisecond, func() { _, _ = other.Lock() })
+				cloudtest.WantKind(t, call(cloudtest.Within(t, 60), s), volume.Busy, false)
+				if c.Count("Extend")+c.CountPrefix("Delete") != 0 {
+					t.Errorf("sent %v", c.Calls)
+				}
+			})
+		})
+	}
 }
 
 func TestExpandThatFailsReturnsTheReason(t *testing.T) {

@@ -55,6 +55,9 @@ var Rules = []mutant.Mutant{
 		return v, stillAttached(v)
 `, ""),
 	}, CaughtBy: test("./driver/provision", "^TestDeleteOfAnAttachedVolumeNamesTheServers$")},
+	{Name: "lock-after-a-wait-ignored", Rule: "a call that has waited goes on with the lock of the volume alone", Edits: []mutant.Edit{
+		edit("driver/provision", "\tchanged, err := lock.Lock()\n\tif err == nil && changed {", "\tchanged, err := lock.Lock()\n\tif err = nil; changed {"),
+	}, CaughtBy: test("./driver/provision", "^TestACallThatHasWaitedIsBusyWhileAnotherHasTheLock$")},
 	{Name: "failed-volume-in-use-deleted", Rule: "the driver deletes no failed volume that a server uses", Edits: []mutant.Edit{
 		edit("driver/provision", "s.createdForName(v) && len(v.Attachments) == 0", "s.createdForName(v)"),
 	}, CaughtBy: test("./driver/provision", "^TestCreateNeverDeletesAFailedVolumeThatItDoesNotOwn$")},
