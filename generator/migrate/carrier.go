@@ -319,25 +319,34 @@ func merge(into, from map[string]any) {
 // manifests are the objects that a ConfigMap holds as texts, as a ClusterResourceSet of Cluster API has them, or the values of a HelmRelease.
 func (c *carrier) manifests() {
 	data, _ := c.document.yaml["data"].(map[string]any)
+	var confs []document
+	var beside []Note
 	for _, key := range slices.Sorted(maps.Keys(data)) {
 		text, _ := data[key].(string)
-		if isConfText(text) {
-			continue
-		}
 		all, err := open(File{Name: c.document.label() + " " + key, Content: []byte(text)})
-		if err != nil {
-			continue // it is another text
-		}
-		for _, d := range all {
-			switch {
-			case d.yaml != nil && isWorkload(d.kind()) && runsDriver(d):
-				c.found = append(c.found, d)
-			case d.kind() == "" && areOwn(d.yaml):
-				d.carried, d.partly = true, true
-				c.found = append(c.found, d)
-			}
+		switch {
+		case err == nil && slices.ContainsFunc(all, isCloudConf):
+			confs = append(confs, all...)
+		case err == nil && slices.ContainsFunc(all, document.ofDriver):
+			c.found = append(c.found, all...)
+		default:
+			beside = append(beside, Note{Key: "beside it, " + key, Why: "it has neither objects nor values of the driver"})
 		}
 	}
+	for i, d := range c.found {
+		d.partly = d.partly || d.kind() == "" && !d.carried
+		d.carried = d.carried || d.partly && areOwn(d.yaml)
+		c.found[i] = d
+	}
+	if len(c.found) > 0 { // else the ConfigMap itself is read
+		c.found[0].beside = append(c.found[0].beside, beside...)
+		c.found = append(c.found, confs...)
+	}
+}
+
+// ofDriver reports whether a document in a text runs the driver, or has values or a class of it.
+func (d document) ofDriver() bool {
+	return d.carried || isWorkload(d.kind()) && runsDriver(d) || d.kind() == "" && areOwn(d.yaml) || d.kind() == "StorageClass" && isCinderClass(d)
 }
 
 // aboutDriver are words of which one stands in a document about the driver.

@@ -83,6 +83,9 @@ func (i *Importer) Import(files iter.Seq2[File, error]) (v1alpha1.Distribution, 
 				continue
 			}
 			p := &proposal{file: d.label(), document: d, known: known}
+			for _, n := range d.beside {
+				p.note(n.Key, "", n.Why)
+			}
 			problems = append(problems, f.read(p, d))
 			notes = append(notes, p.notes...)
 			problems = append(problems, all.add(p.file, p.Distribution))

@@ -51,9 +51,6 @@ func (p *proposal) readValues(d document) error {
 	if d.elsewhere != "" {
 		p.note("the values", "", d.elsewhere)
 	}
-	for _, n := range d.beside {
-		p.note(n.Key, "", n.Why)
-	}
 	if d.partly {
 		return p.walk(chartRules, "", d.yaml, leftoverOfValues)
 	}

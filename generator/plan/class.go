@@ -26,7 +26,6 @@ func (d *decider) classOfType(t v1alpha1.VolumeType) (Decision[StorageClass], bo
 		name = className(d.spec.StorageClasses.NamePrefix, t.Name, t.ID)
 		if slugOf(t.Name) != t.Name {
 			decision.Reason += "; its name is no class name, so six digits of its id's hash were added"
-			decision.Facts = append(decision.Facts, v1alpha1.NamedFact{Name: typeFact + t.Name + typeID, Value: t.ID})
 		}
 	}
 	if key != "" {

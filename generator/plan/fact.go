@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,9 +22,9 @@ const (
 // ZonesFact is the name of the fact that says in which zones a volume type exists. A decision names it only where the type is bound to zones.
 func ZonesFact(volumeType string) string { return typeFact + volumeType + typeZones }
 
-// offered is the fact that the cloud has a volume type.
+// offered is the fact that the cloud has a volume type. Another type may get the name.
 func offered(t v1alpha1.VolumeType) v1alpha1.NamedFact {
-	return v1alpha1.NamedFact{Name: fmt.Sprintf("volumeTypes has %q", t.Name)}
+	return v1alpha1.NamedFact{Name: typeFact + t.Name + typeID, Value: t.ID}
 }
 
 // FactNow is the value of a named fact in an inventory. False: the inventory does not know it, or no decision names such a fact.
@@ -45,15 +44,18 @@ func FactNow(inv v1alpha1.Inventory, name string) (string, bool) {
 		versions := inv.VersionsOf(blockStorage)
 		return strconv.FormatBool(atLeast(versions.Value.MaxMicroversion, snapshotInUse)), versions.State == v1alpha1.Known
 	}
-	if volumeType, found := strings.CutSuffix(name, typeZones); found && strings.HasPrefix(name, typeFact) {
-		volumeType = strings.TrimPrefix(volumeType, typeFact)
-		i := slices.IndexFunc(inv.VolumeTypes.Value, func(t v1alpha1.VolumeType) bool { return t.Name == volumeType })
-		if i < 0 || inv.VolumeTypes.State != v1alpha1.Known || inv.VolumeTypes.Value[i].Specs != "" {
-			return "", false
-		}
-		return namesText(inv.VolumeTypes.Value[i].Zones), true
+	i := slices.IndexFunc(inv.VolumeTypes.Value, func(t v1alpha1.VolumeType) bool {
+		return name == ZonesFact(t.Name) || name == offered(t).Name
+	})
+	switch {
+	case i < 0 || inv.VolumeTypes.State != v1alpha1.Known:
+		return "", false
+	case strings.HasSuffix(name, typeID):
+		return inv.VolumeTypes.Value[i].ID, true
+	case inv.VolumeTypes.Value[i].Specs != "":
+		return "", false
 	}
-	return "", false
+	return namesText(inv.VolumeTypes.Value[i].Zones), true
 }
 
 func zonesNow(fact v1alpha1.Fact[[]v1alpha1.Zone]) (string, bool) {

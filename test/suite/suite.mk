@@ -190,7 +190,7 @@ test-apiserver: $(addprefix test-apiserver-,$(or $(CASE),bundles admission)) ## 
 
 test-apiserver-bundles: build tools crds #: apply, re-apply and remove each bundle as its README says, and replace upstream, on an API server without nodes (minutes)
 	$(CLUSTER_PROGRAMS)
-	$(GATE) -count 1 -tags $(TAGS),apiserver -timeout 30m ./test/suite/apiserver
+	$(GATE) -count 1 -tags $(TAGS),apiserver -timeout 60m ./test/suite/apiserver
 
 test-apiserver-admission: tools crds #: pods of bundles, as generated and changed, under a stand-in for the admission of OpenShift (minutes)
 	$(CLUSTER_PROGRAMS)
