@@ -229,7 +229,7 @@ func (h *hosted) attempt(t *testing.T, a attempt, b belonging, name, id string, 
 		if a.answer != nil {
 			answer = a.answer(h, name)
 		}
-		for _, secret := range []string{secretName, foreign.ID} {
+		for _, secret := range []string{secretName, otherCluster, foreign.ID} {
 			if strings.Contains(answer, secret) {
 				t.Errorf("the guest reads %s: %s", secret, answer)
 			}
