@@ -81,7 +81,7 @@ kind: VolumeSnapshotClass
 metadata: {name: hostile-backup}
 driver: ` + driverName + `
 deletionPolicy: Delete
-parameters: {type: backup, force-create: "true"}
+parameters: {type: backup, force-create: "true", backup-max-duration-seconds-per-gb: "300"}
 ---
 apiVersion: storage.k8s.io/v1
 kind: VolumeAttributesClass

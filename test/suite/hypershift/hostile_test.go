@@ -121,11 +121,6 @@ var attempts = slices.Concat([]attempt{
 		h.static(t, name+"-source", id, "Retain")
 		h.dynamic(t, name, "hostile", "dataSource: {kind: PersistentVolumeClaim, name: "+name+"-source}")
 	}, served: bound},
-	{name: "expand", object: volumeOf, try: func(t *testing.T, h *hosted, _ belonging, name, id string) {
-		h.static(t, name, id, "Retain")
-		h.guest.kubectl(t, "wait", "pvc/"+name, "--namespace="+space, "--for=jsonpath={.status.phase}=Bound", "--timeout=60s")
-		h.guest.kubectl(t, "patch", "pvc", name, "--namespace="+space, "-p", `{"spec":{"resources":{"requests":{"storage":"2Gi"}}}}`)
-	}, served: equals("pv", "{.spec.capacity.storage}", "2Gi")},
 	{name: "modify", object: volumeOf, try: func(t *testing.T, h *hosted, _ belonging, name, id string) {
 		h.static(t, name, id, "Retain")
 		h.guest.kubectl(t, "wait", "pvc/"+name, "--namespace="+space, "--for=jsonpath={.status.phase}=Bound", "--timeout=60s")
@@ -139,6 +134,11 @@ var attempts = slices.Concat([]attempt{
 		h.static(t, name, id, "Retain")
 		h.snapshot(t, name, "hostile-backup", "persistentVolumeClaimName: "+name)
 	}, served: ready},
+	{name: "expand", object: volumeOf, try: func(t *testing.T, h *hosted, _ belonging, name, id string) {
+		h.static(t, name, id, "Retain")
+		h.guest.kubectl(t, "wait", "pvc/"+name, "--namespace="+space, "--for=jsonpath={.status.phase}=Bound", "--timeout=60s")
+		h.guest.kubectl(t, "patch", "pvc", name, "--namespace="+space, "-p", `{"spec":{"resources":{"requests":{"storage":"2Gi"}}}}`)
+	}, served: equals("pv", "{.spec.capacity.storage}", "2Gi")},
 	{name: "create beside", object: volumeOf, try: func(t *testing.T, h *hosted, _ belonging, name, id string) {
 		h.class(t, name, "Immediate", "scheduler-hints: '{\"same_host\": \""+id+"\"}'")
 		h.dynamic(t, name, name, "")
@@ -235,7 +235,7 @@ func (h *hosted) attempt(t *testing.T, a attempt, b belonging, name, id string, 
 	t.Helper()
 	a.try(t, h, b, name, id)
 	var forged time.Time
-	eventually(t, 3*time.Minute, name, func() error {
+	eventually(t, 5*time.Minute, name, func() error { // a backup takes minutes on a busy machine
 		if a.served(h, name) {
 			refused = ""
 			return nil
