@@ -48,6 +48,9 @@ func (r Rule) byMark(metadata map[string]string) verdict {
 	case r.Owner.Cluster:
 		return verdict{mine, ""}
 	default:
+		if r.Strict { // the reader of the message may be an administrator of a guest, and clusters have names of customers
+			return verdict{theirs, "carries the mark of another cluster"}
+		}
 		return verdict{theirs, "carries the mark of cluster " + quoted(mark) + ", and this driver serves cluster " + quoted(r.Owner.Cluster)}
 	}
 }
@@ -117,7 +120,7 @@ func (g guard) allow(noun, id string, answer verdict, err error) error {
 	case err != nil:
 		return err
 	case answer.owner == theirs:
-		return volume.Errorf(volume.NotOwned, "%s %s. With --protect-other-clusters it leaves the objects of other clusters alone", object, answer.reason)
+		return volume.Errorf(volume.NotOwned, "%s %s. With --protect-other-clusters the driver leaves the objects of other clusters alone", object, answer.reason)
 	case answer.owner == unknown && g.rule.Strict:
 		return volume.Errorf(volume.NotOwned, "%s %s. With --protect-other-clusters=strict the driver leaves such objects alone. If it belongs to this cluster, take it over: %s",
 			object, answer.reason, g.takeOver(noun, id)).Cause(cause.VolumeUnmarked)

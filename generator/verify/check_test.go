@@ -100,7 +100,10 @@ var defects = []struct {
 	}, "${…}"},
 	{"a private key", "ConfigMap", "cinder-csi-node-config", func(t *testing.T, f map[string]any) {
 		at(t, f, "data").(map[string]any)["key.pem"] = "-----BEGIN RSA PRIVATE KEY-----"
-	}, "private key"},
+	}, "holds a PRIVATE KEY"},
+	{"a login", "ConfigMap", "cinder-csi-controller-settings", func(t *testing.T, f map[string]any) {
+		at(t, f, "data").(map[string]any)["HTTPS_PROXY"] = "user:pw@proxy.example.com:3128"
+	}, "holds a login before a host and port"},
 	{"a password", "ConfigMap", "cinder-csi-controller-config", func(t *testing.T, f map[string]any) {
 		at(t, f, "data").(map[string]any)["cloud.conf"] = "[Global]\npassword = x\n"
 	}, "password is a secret"},

@@ -96,7 +96,7 @@ var changes = []struct {
 	// The text that the driver gave on a real cluster, after a recovery with another cluster ID.
 	{"the driver protects the other cluster", "volume.other-cluster", `mark of cluster "first"`, func(f *diagnosis.Readings) {
 		provisioning(f, `rpc error: code = PermissionDenied desc = attach: volume f6a9fced-b0cd-4300-8430-1a1118541758 carries the mark of cluster "first", `+
-			`and this driver serves cluster "second". With --protect-other-clusters it leaves the objects of other clusters alone [volume.other-cluster]`)
+			`and this driver serves cluster "second". With --protect-other-clusters the driver leaves the objects of other clusters alone [volume.other-cluster]`)
 	}},
 	{"refused", "request.invalid", "hint", func(f *diagnosis.Readings) {
 		provisioning(f, "rpc error: code = InvalidArgument desc = create: a scheduler hint names a server [request.invalid]")

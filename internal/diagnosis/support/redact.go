@@ -25,12 +25,13 @@ const shortest = 8
 
 // Redactor takes secrets out of texts and objects. It also knows the values that it took out before, and those of NewRedactor.
 type Redactor struct {
-	known map[string]bool
+	known   map[string]bool
+	lengths map[string][]int // of the known values, by how they begin, the longest first
 }
 
 // NewRedactor is one that knows some secrets, such as those of the credentials with which the command logged in.
 func NewRedactor(secrets ...string) *Redactor {
-	r := &Redactor{known: map[string]bool{}}
+	r := &Redactor{known: map[string]bool{}, lengths: map[string][]int{}}
 	for _, s := range secrets {
 		r.learn(s)
 	}
@@ -39,8 +40,16 @@ func NewRedactor(secrets ...string) *Redactor {
 
 func (r *Redactor) learn(value string) {
 	value = strings.TrimSpace(value)
-	if len(value) >= shortest && value != Redacted {
-		r.known[value] = true
+	for _, v := range []string{value, inJSON(value)} {
+		if len(v) < shortest || v == Redacted || r.known[v] {
+			continue
+		}
+		r.known[v] = true
+		if lengths := r.lengths[v[:shortest]]; !slices.Contains(lengths, len(v)) {
+			lengths = append(lengths, len(v))
+			slices.SortFunc(lengths, func(a, b int) int { return b - a })
+			r.lengths[v[:shortest]] = lengths
+		}
 	}
 }
 
@@ -289,20 +298,25 @@ var (
 	mapping   = regexp.MustCompile(`^[ \t-]*[\w."'/-]+:(?:\s|$)`)
 )
 
-// Known takes out the values that are known to be secrets. It is the last pass over everything that is written: a value may be learned late.
+// Known takes out the values that are known to be secrets. It is the last pass over everything that is written: a value may be learned late. It
+// reads the text once, however many values a log has taught. Values that overlap go as a whole.
 func (r *Redactor) Known(text string) string {
-	values := make([]string, 0, len(r.known))
-	for v := range r.known {
-		values = append(values, v)
-	}
-	slices.SortFunc(values, func(a, b string) int { return len(b) - len(a) }) // one may be a part of another
-	for _, v := range values {
-		text = strings.ReplaceAll(text, v, Redacted)
-		if escaped := inJSON(v); escaped != v {
-			text = strings.ReplaceAll(text, escaped, Redacted)
+	var out strings.Builder
+	end := 0 // of the last value
+	for i := 0; i+shortest <= len(text); i++ {
+		for _, n := range r.lengths[text[i:i+shortest]] {
+			if i+n > len(text) || !r.known[text[i:i+n]] {
+				continue
+			}
+			if i >= end {
+				out.WriteString(text[end:i] + Redacted)
+			}
+			end = max(end, i+n)
+			break // the longest
 		}
 	}
-	return text
+	out.WriteString(text[end:])
+	return out.String()
 }
 
 // inJSON is a text as it stands in a string of JSON.

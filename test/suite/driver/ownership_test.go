@@ -179,6 +179,14 @@ func TestWhoseAnObjectIsDecidesEveryRPC(t *testing.T) {
 	}
 }
 
+// othersMark is what a refusal says about a mark. A strict driver does not name the other cluster: an administrator of a guest reads the message.
+func othersMark(protection string) string {
+	if protection == strict {
+		return "carries the mark of another cluster"
+	}
+	return `cluster "one", and this driver serves cluster "two"`
+}
+
 // refuses reports whether the driver leaves the object alone that the RPC names.
 func (has belonging) refuses(protection string, rpc controllerRPC) bool {
 	if has.name == "unmarked of a marked volume" && !aboutSnapshots(rpc) {
@@ -201,6 +209,8 @@ func (has belonging) decide(t *testing.T, protection string, rpcs []controllerRP
 		switch refused := has.refuses(protection, rpc); {
 		case refused && (status.Code(err) != codes.PermissionDenied || !strings.Contains(err.Error(), "--protect-other-clusters")):
 			t.Errorf("%s: want a refusal, got %v", rpc.name, err)
+		case refused && protection == strict && strings.Contains(err.Error(), `"one"`):
+			t.Errorf("%s: the refusal names the other cluster: %v", rpc.name, err)
 		case !refused && err != nil && !has.failsAnyway:
 			t.Errorf("%s: %v", rpc.name, err)
 		}
@@ -374,7 +384,7 @@ func TestTwoClustersWithTheSameUIDsKeepTheirVolumesApart(t *testing.T) {
 				_, err := two.CreateVolume(asSidecar(t), claim("pvc-restored", fromSnapshot(backup)))
 				wantCode(t, err, codes.PermissionDenied, "")
 				_, err = two.CreateVolume(asSidecar(t), claim("pvc-1"))
-				wantCode(t, err, codes.PermissionDenied, `cluster "one", and this driver serves cluster "two"`)
+				wantCode(t, err, codes.PermissionDenied, othersMark(protection))
 				after, _ := sim.VolumeState(restored)
 				if !maps.Equal(before.Metadata, after.Metadata) || after.Metadata[contract.MetadataCluster] != "one" {
 					t.Errorf("the metadata was %v, and is %v", before.Metadata, after.Metadata)
@@ -419,7 +429,7 @@ func TestTheMarkOfAnotherClusterIsNotReplaced(t *testing.T) {
 				two := startWith(t, sim, "--cluster=two", protection)
 				_, err := two.CreateVolume(asSidecar(t), claim("pvc-restored", fromSnapshot(backup)))
 				if protection != off {
-					wantCode(t, err, codes.PermissionDenied, `cluster "one", and this driver serves cluster "two"`)
+					wantCode(t, err, codes.PermissionDenied, othersMark(protection))
 				}
 				if v, _ := sim.VolumeState(id); v.Metadata[contract.MetadataCluster] != "one" {
 					t.Errorf("the mark is %q now", v.Metadata[contract.MetadataCluster])

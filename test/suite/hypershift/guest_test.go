@@ -66,7 +66,7 @@ metadata: {name: %[1]s}
 spec:
   attacher: %[2]s
   nodeName: %[3]s
-  source: {inlineVolumeSpec: {accessModes: [ReadWriteOnce], capacity: {storage: 1Gi}, csi: {driver: %[2]s, volumeHandle: %[4]q, fsType: ext4}}}
+  source: {inlineVolumeSpec: {accessModes: [ReadWriteOnce], csi: {driver: %[2]s, volumeHandle: %[4]q, fsType: ext4}}}
 `
 	classes = `
 apiVersion: snapshot.storage.k8s.io/v1
@@ -81,7 +81,7 @@ kind: VolumeSnapshotClass
 metadata: {name: hostile-backup}
 driver: ` + driverName + `
 deletionPolicy: Delete
-parameters: {type: backup, force-create: "true"}
+parameters: {type: backup, force-create: "true", backup-max-duration-seconds-per-gb: "300"}
 ---
 apiVersion: storage.k8s.io/v1
 kind: VolumeAttributesClass
