@@ -17,7 +17,6 @@ var sameFigures = []struct{ page, says, source, has string }{
 	{"../README.md", `away for (\w+) minutes`, "../test/suite/cluster/RESULTS.md", `the cloud is unreachable for (\w+) minutes`},
 	{"../README.md", `up to ([0-9,]+) volumes sends`, "reference/sizing.md", `idle, up to ([0-9,]+) volumes`},
 	{"../README.md", `each of (\w+) volumes that live`, "explanation/performance.md", `(?i)- (\w+) volumes at once live and go`},
-	{"../CHANGELOG.md", `\[(\d+) alerts with a section each\]`, "explanation/comparison.md", `\[(\d+), each with a section\]`},
 	{"reference/compatibility.md", `\| Kubernetes \| ([0-9.]+) \|`, "../charts/cinder-csi/Chart.yaml", `kubeVersion: ">= ([0-9]+\.[0-9]+)\.0-0"`},
 	{"reference/compatibility.md", `growth while a pod uses the volume \| Cinder ([0-9.]+)`, "../driver/openstack/requests.go", `Cinder ([0-9.]+) extends attached volumes`},
 	{
@@ -46,6 +45,9 @@ var sameFigures = []struct{ page, says, source, has string }{
 	{"reference/sizing.md", `at most (\d+) reads\s+and (\d+) writes a second`, "reference/driver.md", "(?s)`--openstack-reads-per-second` \\| `(\\d+)`.*`--openstack-writes-per-second` \\| `(\\d+)`"},
 	{"how-to/upgrade.md", `RPCs in progress, for (\d+) s at most`, "reference/driver.md", "`--drain-timeout` \\| `(\\d+)s`"},
 	{"explanation/security.md", `an error after ([0-9,]+) pages or ([0-9,]+) items`, "../internal/paging/paging.go", `(?s)maxPages = (\d+).*MaxItems = ([0-9_]+)`},
+	{"../README.md", `its inventory, (\w+) bundles`, "../test/suite/demo/bundles.go", `and the (\w+) bundles`},
+	{"explanation/performance.md", `at least (\d+) ms`, "../driver/openstack/status/waiter.go", `minInterval += (\d+) \* time.Millisecond`},
+	{"explanation/node.md", "`pc` with a PCI bridge \\| (\\d+)", "../driver/host/NODE.md", "`pc` with a PCI bridge \\| (\\d+)"},
 	{"../README.md", `Its (\w+) controller pods`, "reference/costs.md", `there are (\w+) controller pods`},
 }
 
@@ -114,5 +116,14 @@ func TestTheKillsOfThePageAreThoseOfTheRecord(t *testing.T) {
 	}
 	if want := "In " + strconv.Itoa(sum) + " kills nothing was lost"; !strings.Contains(readPage(t, "explanation/reliability.md"), want) {
 		t.Errorf("explanation/reliability.md: want %q", want)
+	}
+}
+
+func TestThePagesCountTheAlerts(t *testing.T) {
+	alerts := strconv.Itoa(strings.Count(alertSections(t), "### CinderCSI"))
+	for page, want := range map[string]string{"../CHANGELOG.md": "[" + alerts + " alerts with a section each]", "explanation/comparison.md": "[" + alerts + ", each with a section]"} {
+		if !strings.Contains(readPage(t, page), want) {
+			t.Errorf("%s: want %q", page, want)
+		}
 	}
 }
