@@ -127,3 +127,17 @@ func TestThePagesCountTheAlerts(t *testing.T) {
 		}
 	}
 }
+
+// The last line of generate, for the configuration of the tutorial.
+func TestTheTutorialShowsHowManyFilesABundleHas(t *testing.T) {
+	tutorial := readPage(t, "tutorial/first-volume.md")
+	configuration := regexp.MustCompile("(?s)```yaml\n(apiVersion: generator.*?)```").FindStringSubmatch(tutorial)
+	if configuration == nil {
+		t.Fatal("the tutorial has no configuration")
+	}
+	_, messages := generated(t, "vanilla", configuration[1])
+	said := regexp.MustCompile(`: (\d+ created; \d+ files in all)\n`).FindStringSubmatch(messages)
+	if said == nil || !strings.Contains(tutorial, "\ndeploy/cinder-csi: "+said[1]+"\n") {
+		t.Errorf("tutorial/first-volume.md: want the line of generate, %q, of %s", said, messages)
+	}
+}
