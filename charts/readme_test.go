@@ -1,6 +1,7 @@
 package charts_test
 
 import (
+	"encoding/json"
 	"os"
 	"regexp"
 	"slices"
@@ -52,5 +53,30 @@ func TestReadmeHasTheCommentOfEachValue(t *testing.T) {
 		if !slices.ContainsFunc(rows, func(row string) bool { return leaf == row || strings.HasPrefix(leaf, row+".") }) {
 			t.Errorf("README.md does not describe %s; write a comment that begins with \"# -- \" in values.yaml, and run `make chart-docs`", leaf)
 		}
+	}
+}
+
+// Each row has the default of its value as JSON.
+func TestReadmeHasTheDefaultOfEachValue(t *testing.T) {
+	values, compared := parse(t, readFile(t, "values.yaml")), 0
+	for _, row := range regexp.MustCompile("(?m)^\\| ([a-zA-Z.]+) \\| [a-z]+ \\| `(.*?)` \\| ").FindAllStringSubmatch(readFile(t, "README.md"), -1) {
+		var has any
+		if err := json.Unmarshal([]byte(row[2]), &has); err != nil {
+			t.Errorf("README.md: %s: %s: %v", row[1], row[2], err)
+			continue
+		}
+		want := any(values)
+		for key := range strings.SplitSeq(row[1], ".") {
+			inner, _ := want.(map[string]any)
+			want = inner[key]
+		}
+		wantText, err := json.Marshal(want)
+		hasText, _ := json.Marshal(has)
+		if compared++; err != nil || string(wantText) != string(hasText) {
+			t.Errorf("README.md: %s is %s, and values.yaml has %s; run `make chart-docs`", row[1], hasText, wantText)
+		}
+	}
+	if compared < 100 {
+		t.Errorf("want the defaults of at least 100 values, compared %d", compared)
 	}
 }

@@ -17,21 +17,21 @@ import (
 	"github.com/cinder-csi/cinder-csi/test/kit/page"
 )
 
-// nodeCodes lists the gRPC codes of the RPCs of a node with the causes of their errors, as the source has them: each error of driver/host and
-// driver/node names its kind and its cause in one expression, and driver/rpc has the code of a kind.
+// nodeCodes lists the gRPC codes of the RPCs of a node with the causes of their errors, as the source has them. Each error of driver/host and
+// driver/node names its kind and its cause in one expression. Package rpc has the code of a kind.
 func nodeCodes(t *testing.T) string {
 	t.Helper()
-	codeOf, usual := map[string]string{}, map[string]string{}
+	codeOf, causeOf := map[string]string{}, map[string]string{}
 	for _, row := range regexp.MustCompile(`(?m)^\tvolume\.(\w+): +\{codes\.(\w+), codes\.\w+\},$`).FindAllStringSubmatch(readPage(t, "../driver/rpc/codes.go"), -1) {
 		codeOf[row[1]] = row[2]
 	}
 	_, table, _ := strings.Cut(readPage(t, "../driver/volume/error.go"), "var usualCauses = map[Kind]cause.ID{")
 	table, _, _ = strings.Cut(table, "\n}")
 	for _, row := range regexp.MustCompile(`(\w+): cause\.(\w+),`).FindAllStringSubmatch(table, -1) {
-		usual[row[1]] = row[2]
+		causeOf[row[1]] = row[2]
 	}
-	if len(codeOf) < 15 || len(usual) < 9 {
-		t.Fatalf("driver/rpc/codes.go has %d kinds, and driver/volume/error.go %d usual causes", len(codeOf), len(usual))
+	if len(codeOf) < 15 || len(causeOf) < 9 {
+		t.Fatalf("driver/rpc/codes.go has %d kinds, and driver/volume/error.go %d usual causes", len(codeOf), len(causeOf))
 	}
 	ids := causeIDs(t)
 	causes := map[string]map[string]bool{}
@@ -48,7 +48,7 @@ func nodeCodes(t *testing.T) string {
 	listed := map[string]bool{}
 	nodeErrors(t, func(kind, name string) {
 		if name == "" {
-			name = usual[kind]
+			name = causeOf[kind]
 		}
 		listed[name] = true
 		add(kind, name)

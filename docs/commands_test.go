@@ -16,7 +16,13 @@ import (
 )
 
 // commandNames begin a line of a page that is a command.
-var commandNames = []string{"cinder-csi-generator", "kubectl", "oc", "openstack", "helm", "make", "docker", "skopeo", "ctr", "etcdctl", "curl", "cinder", "mount", "sudo", "argocd", "flux", "velero", "cosign", "talosctl", "vault"}
+var commandNames = []string{
+	"cinder-csi-generator", "kubectl", "oc", "openstack", "helm", "make", "docker", "skopeo", "ctr", "etcdctl", "curl", "cinder", "mount", "sudo", "argocd", "flux", "velero", "cosign", "talosctl", "vault",
+	"kubeseal", "sops", "rbd", "openssl", "git", "openstack-sim", "cinder-csi-driver",
+}
+
+// shellWords begin other lines of an sh block: what each machine has.
+var shellWords = []string{"sh", "cp", "rm", "mkdir", "cat", "sed", "tar", "install", "comm", "grep", "jq", "until", "while", "for", "do", "done", "kill", "wait", "export", "test", "cd"}
 
 // pageCommand is one command of a page, without its comment and what follows in a pipe.
 type pageCommand struct {
@@ -153,6 +159,31 @@ func TestEveryCommandOfThePagesWasRunOrIsListedAsNotRun(t *testing.T) {
 		if !used[key] {
 			t.Errorf("testdata/commands.txt: no page has %s", key)
 		}
+	}
+}
+
+// A program that no list knows could stand in a page without a word on whether it was run.
+func TestEveryLineOfAShellBlockBeginsWithAKnownProgram(t *testing.T) {
+	lines := 0
+	for _, page := range pages(t) {
+		if !strings.HasPrefix(page, "../docs/") && page != "../README.md" {
+			continue
+		}
+		for _, block := range shellBlock.FindAllStringSubmatch(readPage(t, page), -1) {
+			text := regexp.MustCompile(`(?s)<<'EOF'\n.*?\nEOF\n`).ReplaceAllString(strings.ReplaceAll(block[1], "\\\n", " "), "\n")
+			for line := range strings.Lines(text) {
+				words := wordsOf(strings.TrimSpace(line))
+				if len(words) == 0 || regexp.MustCompile(`^[a-z]+=`).MatchString(words[0]) {
+					continue
+				}
+				if lines++; !slices.Contains(commandNames, words[0]) && !slices.Contains(shellWords, words[0]) {
+					t.Errorf("%s: %s: commandNames and shellWords lack %s", page, strings.TrimSpace(line), words[0])
+				}
+			}
+		}
+	}
+	if lines < 80 {
+		t.Errorf("want the lines of the pages, found %d", lines)
 	}
 }
 

@@ -26,6 +26,13 @@ import (
 // bundleOf are the objects of the bundle of a configuration, for a recorded cloud with four volume types.
 func bundleOf(t *testing.T, target, distribution string) []verify.Object {
 	t.Helper()
+	objects, _ := generated(t, target, distribution)
+	return objects
+}
+
+// generated are the objects of a bundle, and what generate said.
+func generated(t *testing.T, target, distribution string) ([]verify.Object, string) {
+	t.Helper()
 	config := filepath.Join(t.TempDir(), "distribution.yaml")
 	if err := os.WriteFile(config, []byte(distribution), 0o600); err != nil {
 		t.Fatal(err)
@@ -47,7 +54,7 @@ func bundleOf(t *testing.T, target, distribution string) []verify.Object {
 	if code := cli.Run(t.Context(), world, args); code != cli.OK || len(objects) == 0 {
 		t.Fatalf("%s\nexit %d, %d objects: %s", distribution, code, len(objects), messages.String())
 	}
-	return objects
+	return objects, messages.String()
 }
 
 // pods are the pod templates of a bundle by the kind of their workload. A bundle has one Deployment. Of DaemonSets the first counts.

@@ -170,7 +170,7 @@ func distributionKeys() string {
 		if k.Default == "none" && !strings.HasPrefix(k.Type, "one of ") {
 			k.Default = "" // the page says what that means
 		}
-		k.Meaning = strings.TrimSuffix(k.Meaning, " Its keys are those of `spec.images.driver`.") // as the page says of all images
+		k.Meaning = strings.TrimSuffix(k.Meaning, " Its keys are those of `spec.images.driver`.") // the page says it once for all images
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", k.Path+suffixOf(k.Type), k.Default, k.Meaning+valuesOf(k))
 	}
 	return b.String()
