@@ -248,7 +248,7 @@ test-scale: build ## as root: up to 10,000 volumes on 1,000 hollow nodes (SCALE=
 
 ##@ Prove it on a real cluster (make cluster-up)
 .PHONY: test-cluster test-cluster-bundle test-cluster-version test-cluster-pairs test-cluster-clouds test-cluster-e2e test-cluster-upstream
-.PHONY: test-cluster-external test-cluster-recovery test-cluster-alerts
+.PHONY: test-cluster-external test-cluster-recovery test-cluster-alerts test-cluster-openshift
 
 test-cluster: $(addprefix test-cluster-,$(or $(CASE),bundle)) ## a bundle in that cluster, its promises and its recovery, case by case (CASE=e2e, list)
 
@@ -265,6 +265,10 @@ test-cluster-version: build tools image-driver #: the same and twelve scenarios 
 test-cluster-pairs: build tools crds image-driver image-generator test-monitoring-tools #: a bundle for each row of a matrix of switches, every pair of them, with Prometheus and enforced NetworkPolicies in that cluster; prints the matrix (ROWS=1-4)
 	test/bed/cluster/build-pairs.sh "$${CLUSTER_CACHE:-$$HOME/.cache/cluster-bed}/bin"
 	$(GATE) -count 1 -tags $(TAGS),cluster -timeout 2h -run '^TestPairs$$' ./test/suite/cluster $(if $(ROWS),-rows $(ROWS))
+
+test-cluster-openshift: build tools crds image-driver #: in that cluster under a stand-in for OpenShift's admission: bundles for OpenShift live, take over from the operator's own objects and give them back (PLUGIN=PATH is the built-in driver)
+	test/bed/cluster/build-pairs.sh "$${CLUSTER_CACHE:-$$HOME/.cache/cluster-bed}/bin"
+	$(GATE) -count 1 -tags $(TAGS),cluster -timeout 2h -run '^TestOpenShift$$' ./test/suite/cluster
 
 test-cluster-clouds: build tools image-driver #: in that cluster, a bundle for the real cloud beside those of two simulated clouds with the same zone names
 	$(GATE) -count 1 -tags $(TAGS),cluster -timeout 1h -run '^TestSeveralClouds$$' ./test/suite/cluster

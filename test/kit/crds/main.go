@@ -23,8 +23,11 @@ const (
 	credentials = "github.com/openshift/cloud-credential-operator@v0.0.0-20250417173756-8ff60a024ed9"
 )
 
-// definitions are the files, by module, with the start of their SHA-256 sum.
-var definitions = []struct{ module, file, sum string }{
+// definition is a file of a module, with the start of its SHA-256 sum.
+type definition struct{ module, file, sum string }
+
+// definitions are those that a bundle may need.
+var definitions = []definition{
 	{snapshotter, "config/crd/snapshot.storage.k8s.io_volumesnapshotclasses.yaml", "75e6565aac2c0f29"},
 	{snapshotter, "config/crd/snapshot.storage.k8s.io_volumesnapshotcontents.yaml", "895a3c1e73b60f06"},
 	{snapshotter, "config/crd/snapshot.storage.k8s.io_volumesnapshots.yaml", "b032116e987fb1d7"},
@@ -38,6 +41,13 @@ var definitions = []struct{ module, file, sum string }{
 	{credentials, "manifests/0000_03_cloud-credential-operator_01_crd.yaml", "5954c07289923b39"},
 }
 
+// ofOpenShift are those of OpenShift's own operators, which no bundle has. They are in the directory openshift.
+var ofOpenShift = []definition{
+	{openShift, "operator/v1/zz_generated.crd-manifests/0000_50_csi-driver_01_clustercsidrivers-Default.crd.yaml", "82c03053586ac355"},
+	{openShift, "config/v1/zz_generated.crd-manifests/0000_00_cluster-version-operator_01_clusteroperators.crd.yaml", "8e1270b3736ba431"},
+	{openShift, "config/v1/zz_generated.crd-manifests/0000_10_config-operator_01_infrastructures-Default.crd.yaml", "75a8ba8a6e1d0d6e"},
+}
+
 func main() {
 	dir := flag.String("dir", "", "directory to write")
 	flag.Parse()
@@ -48,12 +58,15 @@ func main() {
 }
 
 func run(dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	for _, d := range definitions {
-		if err := copyFile(d.module, d.file, d.sum, filepath.Join(dir, path.Base(d.file))); err != nil {
+	for below, files := range map[string][]definition{"": definitions, "openshift": ofOpenShift} {
+		to := filepath.Join(dir, below)
+		if err := os.MkdirAll(to, 0o755); err != nil {
 			return err
+		}
+		for _, d := range files {
+			if err := copyFile(d.module, d.file, d.sum, filepath.Join(to, path.Base(d.file))); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -5,7 +5,6 @@ package cluster
 import (
 	"context"
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -137,19 +136,9 @@ func fillNode(t *testing.T, c *cluster) func() error {
 
 // expireCredential gives the driver an application credential that expires in some minutes. So both alerts come, one after the other.
 func expireCredential(t *testing.T, c *cluster) func() error {
-	const name = "expires"
 	before := c.secretText(t)
 	expires := time.Now().Add(3 * time.Minute).UTC().Format("2006-01-02T15:04:05")
-	t.Cleanup(func() {
-		_, _, _ = c.try(context.Background(), "", "/usr/bin/openstack", "--os-cloud", "lab-demo", "application", "credential", "delete", name)
-	})
-	var created struct{ ID, Secret string }
-	out := c.run(t, "/usr/bin/openstack", "--os-cloud", "lab-demo", "application", "credential", "create", name, "--expiration", expires, "-f", "json")
-	if err := json.Unmarshal([]byte(out), &created); err != nil || created.Secret == "" {
-		t.Fatalf("the application credential: %v", err)
-	}
-	short := regexp.MustCompile(`(application_credential_id: ).*`).ReplaceAllString(before, "${1}"+created.ID)
-	short = regexp.MustCompile(`(application_credential_secret: ).*`).ReplaceAllString(short, "${1}"+created.Secret)
+	short := c.ownCredential(t, "expires", "--expiration", expires)
 	if err := c.setSecret(short); err != nil {
 		t.Fatal(err)
 	}

@@ -28,6 +28,7 @@ const alertDistribution = `apiVersion: generator.cinder-csi.io/v1alpha1
 kind: Distribution
 metadata: {name: alerts}
 spec:
+  clusterID: first
   kubernetesVersion: "1.37"
   volumeAttachLimit: 3
   monitoring: {kind: PodMonitor, alerts: true}
@@ -43,7 +44,7 @@ func TestAlerts(t *testing.T) {
 	r := &recovery{cluster: c}
 	r.empty(t)
 	before := c.takeStock(t)
-	t.Cleanup(func() { r.putRight(t, before) })
+	t.Cleanup(func() { r.putRight(t) })
 	t.Cleanup(func() { c.diagnose(t) })
 	c.applyMonitoringCRDs(t)
 	b := c.generate(t, "kustomize", alertDistribution)

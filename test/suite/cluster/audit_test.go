@@ -3,6 +3,8 @@
 package cluster
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/cinder-csi/cinder-csi/test/judge/rights"
 )
@@ -27,11 +29,14 @@ type stock struct {
 func (c *cluster) takeStock(t *testing.T) stock {
 	t.Helper()
 	s := stock{Attached: map[string][]string{}, Mounts: map[string][]string{}}
-	s.Volumes = c.openstackList(t, "ID", "volume", "list", "--all-projects")
-	s.Snapshots = c.openstackList(t, "ID", "volume", "snapshot", "list", "--all-projects")
-	s.Backups = c.openstackList(t, "ID", "volume", "backup", "list", "--all-projects")
+	commands := []string{"volume list --all-projects --long -c ID -c Name -c Properties", "volume snapshot list --all-projects -c ID", "volume backup list --all-projects -c ID"}
 	for _, server := range nodes {
-		s.Attached[server] = c.openstackList(t, "Volume ID", "server", "volume", "list", server)
+		commands = append(commands, "server volume list "+server+` -c "Volume ID"`)
+	}
+	lists := c.openstackLists(t, commands)
+	s.Volumes, s.Snapshots, s.Backups = lists[0], lists[1], lists[2]
+	for i, server := range nodes {
+		s.Attached[server] = lists[3+i]
 		s.Mounts[server] = volumeMounts(c.onNode(t, server, "cat", "/proc/self/mounts"))
 	}
 	s.Devices = c.loopDevices(t)
@@ -53,12 +58,31 @@ func (c *cluster) loopDevices(t *testing.T) []string {
 	return found
 }
 
-func (c *cluster) openstackList(t *testing.T, column string, args ...string) []string {
+// openstackLists are the IDs that each command lists. One process runs all of them: its start takes longer than its requests.
+func (c *cluster) openstackLists(t *testing.T, commands []string) (lists [][]string) {
 	t.Helper()
-	args = append([]string{"--os-cloud", "lab-demo-admin"}, append(args, "-f", "value", "-c", column)...)
-	ids := strings.Fields(c.run(t, "/usr/bin/openstack", args...))
-	slices.Sort(ids)
-	return ids
+	stdin := strings.Join(commands, " -f json\n") + " -f json\n"
+	out, _, err := c.try(t.Context(), stdin, "env", "OS_CLOUD=lab-demo-admin", "/usr/bin/openstack")
+	if err != nil {
+		t.Fatal(err)
+	}
+	decoder := json.NewDecoder(strings.NewReader(out))
+	for range commands {
+		var rows []map[string]any
+		if err := decoder.Decode(&rows); err != nil {
+			t.Fatalf("%q: %v\n%s", commands, err, out)
+		}
+		ids := []string{}
+		for _, row := range rows {
+			// Those of make test-hypershift, which may run on the same cloud: its clusters are tenants.
+			if text := fmt.Sprint(row["Name"], row["Properties"]); !strings.Contains(text, "tenant-") {
+				ids = append(ids, fmt.Sprint(cmp.Or(row["ID"], row["Volume ID"])))
+			}
+		}
+		slices.Sort(ids)
+		lists = append(lists, ids)
+	}
+	return lists
 }
 
 // volumeMounts are the mounts that kubelet and the driver make for volumes of the driver.
@@ -76,7 +100,7 @@ func volumeMounts(table string) []string {
 
 func (before stock) compare(t *testing.T, after stock) {
 	t.Helper()
-	if diff := cmp.Diff(before, after); diff != "" {
+	if diff := gocmp.Diff(before, after); diff != "" {
 		t.Errorf("the walk left something (-before +after):\n%s", diff)
 	}
 }

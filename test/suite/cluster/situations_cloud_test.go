@@ -113,29 +113,49 @@ func (c *cluster) servicePID(t *testing.T, name string) int {
 
 // deletedCredential gives the driver an application credential of its own, and deletes that once every controller uses it.
 func deletedCredential(t *testing.T, c *cluster) func() error {
+	return c.otherCredential(t, "credentials")
+}
+
+// otherCredential gives the driver an application credential of its own, made with these flags, and has a pod wait for a claim. Without flags the
+// credential is deleted once every controller uses it.
+func (c *cluster) otherCredential(t *testing.T, pod string, flags ...string) func() error {
+	t.Helper()
 	const name = "situation"
-	before := c.secretText(t)
-	remove := func() error {
-		_, _, err := c.try(context.Background(), "", "/usr/bin/openstack", "--os-cloud", "lab-demo", "application", "credential", "delete", name)
-		return err
+	before, own := c.secretText(t), c.ownCredential(t, name, flags...)
+	c.reload(t, func() error { return c.setSecret(own) })
+	if len(flags) == 0 {
+		c.run(t, "/usr/bin/openstack", "--os-cloud", "lab-demo", "application", "credential", "delete", name)
 	}
-	t.Cleanup(func() { _ = remove() })
+	c.waits(pod, t)
+	return func() error {
+		c.reload(t, func() error { return c.setSecret(before) })
+		if len(flags) > 0 {
+			if _, err := c.within("/usr/bin/openstack", "--os-cloud", "lab-demo", "application", "credential", "delete", name); err != nil {
+				return err
+			}
+		}
+		return c.becomesReady(pod)
+	}
+}
+
+var (
+	credentialID     = regexp.MustCompile(`(application_credential_id: ).*`)
+	credentialSecret = regexp.MustCompile(`(application_credential_secret: ).*`)
+)
+
+// ownCredential makes an application credential with these flags, and gives the clouds.yaml of the driver with it. It goes with the test.
+func (c *cluster) ownCredential(t *testing.T, name string, flags ...string) string {
+	t.Helper()
+	t.Cleanup(func() {
+		_, _ = c.within("/usr/bin/openstack", "--os-cloud", "lab-demo", "application", "credential", "delete", name)
+	})
 	var made struct{ ID, Secret string }
-	out := c.run(t, "/usr/bin/openstack", "--os-cloud", "lab-demo", "application", "credential", "create", name, "-f", "json")
+	out := c.run(t, "/usr/bin/openstack", append([]string{"--os-cloud", "lab-demo", "application", "credential", "create", name, "-f", "json"}, flags...)...)
 	if err := json.Unmarshal([]byte(out), &made); err != nil || made.Secret == "" {
 		t.Fatalf("the application credential: %v", err)
 	}
-	own := regexp.MustCompile(`(application_credential_id: ).*`).ReplaceAllString(before, "${1}"+made.ID)
-	own = regexp.MustCompile(`(application_credential_secret: ).*`).ReplaceAllString(own, "${1}"+made.Secret)
-	c.reload(t, func() error { return c.setSecret(own) })
-	if err := remove(); err != nil {
-		t.Fatal(err)
-	}
-	c.waits("credentials", t)
-	return func() error {
-		c.reload(t, func() error { return c.setSecret(before) })
-		return c.becomesReady("credentials")
-	}
+	own := credentialID.ReplaceAllString(c.secretText(t), "${1}"+made.ID)
+	return credentialSecret.ReplaceAllString(own, "${1}"+made.Secret)
 }
 
 // otherCA has the cloud show a certificate of another CA. Who logs in from here has the new CA, and the driver does not.

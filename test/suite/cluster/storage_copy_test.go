@@ -35,7 +35,7 @@ func backupInOtherZone(t *testing.T, c *cluster) {
 	c.saveAs(t, "saved", class, "source")
 	c.measured("- backup of 1 GiB ready", began)
 	backup := c.kubectl(t, "get", "volumesnapshotcontents", "-o", fmt.Sprintf(`jsonpath={.items[?(@.spec.volumeSnapshotRef.namespace==%q)].status.snapshotHandle}`, c.namespace))
-	if ids := c.openstackList(t, "ID", "volume", "backup", "list", "--all-projects"); !contains(ids, backup) {
+	if ids := c.openstackLists(t, []string{"volume backup list --all-projects -c ID"})[0]; !contains(ids, backup) {
 		t.Fatalf("the snapshot %q is not a backup in Cinder: %v", backup, ids)
 	}
 	c.deletePod(t, "source")

@@ -101,8 +101,22 @@ func (c *cluster) makeNamespace(t *testing.T) {
 
 // checkPodSecurity has a privileged pod refused where the bundle's labels forbid it, and only there.
 func (c *cluster) checkPodSecurity(t *testing.T) {
-	privileged := func(namespace string) error {
-		_, _, err := c.try(t.Context(), fmt.Sprintf(`
+	c.refusesPrivileged(t)
+	if err := c.askPrivileged(t, namespaces["node"]); err != nil {
+		t.Errorf("a privileged pod in namespace %s: %v; want it accepted", namespaces["node"], err)
+	}
+}
+
+// refusesPrivileged has Pod Security refuse a privileged pod in the controller's namespace.
+func (c *cluster) refusesPrivileged(t *testing.T) {
+	if err := c.askPrivileged(t, namespaces["controller"]); err == nil || !strings.Contains(err.Error(), `violates PodSecurity "restricted`) {
+		t.Errorf("a privileged pod in namespace %s: %v; want it refused by Pod Security", namespaces["controller"], err)
+	}
+}
+
+// askPrivileged asks the API server for a privileged pod, by a dry run.
+func (c *cluster) askPrivileged(t *testing.T, namespace string) error {
+	_, _, err := c.try(t.Context(), fmt.Sprintf(`
 apiVersion: v1
 kind: Pod
 metadata: {name: privileged, namespace: %s}
@@ -110,14 +124,7 @@ spec:
   automountServiceAccountToken: false
   containers: [{name: c, image: none, securityContext: {privileged: true}}]
 `, namespace), "kubectl", "create", "--dry-run=server", "-f", "-")
-		return err
-	}
-	if err := privileged(namespaces["controller"]); err == nil || !strings.Contains(err.Error(), `violates PodSecurity "restricted`) {
-		t.Errorf("a privileged pod in namespace %s: %v; want it refused by Pod Security", namespaces["controller"], err)
-	}
-	if err := privileged(namespaces["node"]); err != nil {
-		t.Errorf("a privileged pod in namespace %s: %v; want it accepted", namespaces["node"], err)
-	}
+	return err
 }
 
 // writeInEachZone gives the sums of what is on the volumes in-az1 and in-az2.
