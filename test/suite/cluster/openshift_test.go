@@ -57,9 +57,15 @@ func (c *cluster) standInForOpenShift(t *testing.T) *platform {
 		p.lend(t, filepath.Join(crds, name+".yaml"))
 	}
 	p.kubectl(t, "wait", "--for=condition=Established", "customresourcedefinitions", "--all", atMost)
-	p.lend(t, filepath.Join(c.repo, "test", "suite", "openshift", "standin.yaml"))
+	p.standIn(t)
 	// A namespace has its range some time after it was created: see giveRange.
 	p.kubectl(t, "delete", "mutatingadmissionpolicybinding", "openshift-namespace")
+	return p
+}
+
+// standIn applies the stand-in, gives the nodes their roles, and waits until a pod is refused. A new namespace has a range at once.
+func (p *platform) standIn(t *testing.T) {
+	t.Helper()
 	for _, node := range nodes {
 		p.role(t, node, "worker")
 	}
@@ -67,24 +73,31 @@ func (c *cluster) standInForOpenShift(t *testing.T) *platform {
 		p.role(t, node, "control-plane")
 		p.role(t, node, "master")
 	}
-	p.kubectl(t, "create", "namespace", cloudCredentialOperator)
+	p.lend(t, filepath.Join(p.repo, "test", "suite", "openshift", "standin.yaml"))
 	p.afterwards(t, "delete", "namespace", cloudCredentialOperator)
+	eventually(t, patience, "the stand-in gives a range", func() error {
+		out, _, err := p.try(t.Context(), "", "kubectl", "create", "namespace", "range", "--dry-run=server", "-o", "yaml")
+		if err == nil && !strings.Contains(out, "openshift.io/sa.scc.uid-range") {
+			return fmt.Errorf("a new namespace is %s", out)
+		}
+		return err
+	})
+	p.kubectl(t, "create", "namespace", cloudCredentialOperator)
 	eventually(t, patience, "the stand-in for the admission", func() error {
-		_, _, err := c.try(t.Context(), hostNetworkPod, "kubectl", "create", "--dry-run=server", "-f", "-")
-		if err == nil || !strings.Contains(err.Error(), "not usable by user or serviceaccount") {
-			return fmt.Errorf("a pod that may not use the constraint privileged: %v", err)
+		_, _, err := p.try(t.Context(), hostNetworkPod, "kubectl", "create", "--dry-run=server", "-f", "-")
+		if err == nil || !strings.Contains(err.Error(), "Host network is not allowed") {
+			return fmt.Errorf("a pod with the network of its host: %v", err)
 		}
 		return nil
 	})
-	return p
 }
 
-// hostNetworkPod asks for a constraint that its account may not use. The namespace is one that OpenShift does not exempt.
+// hostNetworkPod must not fit the constraint restricted-v2. The namespace is one that OpenShift does not exempt.
 const hostNetworkPod = `
 apiVersion: v1
 kind: Pod
-metadata: {name: refused, namespace: ` + cloudCredentialOperator + `, annotations: {openshift.io/required-scc: privileged}}
-spec: {automountServiceAccountToken: false, containers: [{name: c, image: none}]}
+metadata: {name: refused, namespace: ` + cloudCredentialOperator + `}
+spec: {hostNetwork: true, automountServiceAccountToken: false, containers: [{name: c, image: none}]}
 `
 
 // lend applies a file until the test ends.

@@ -95,7 +95,6 @@ type fields = map[string]any
 // values of the keys that name something of the cluster or of the test.
 const (
 	placedLabel  = "cinder-csi-test/storage" // of the nodes for the controller where there is a placement; one of them also has it as a taint
-	bundleUser   = 1000680000                // what OpenShift's SCC restricted-v2 chooses from the range of the namespace
 	southDriver  = "south.cinder.example.com"
 	southPrefix  = "south-"
 	caConfigMap  = "cloud-ca"
@@ -145,7 +144,6 @@ func (s setting) distribution(second bool, ca string) (string, error) {
 		}
 	}
 	if s.openShift() {
-		controller["runAsUser"] = bundleUser
 		spec["openshift"] = fields{"coexistence": s["platform"]}
 	}
 	if second {

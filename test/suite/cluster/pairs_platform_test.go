@@ -22,9 +22,6 @@ import (
 // placedNodes are where a placement allows the pods of the controller. The second one also has a taint.
 var placedNodes = []string{"node-az1-2", "node-az2"}
 
-// controlPlaneLabel selects the nodes of the controller on OpenShift.
-const controlPlaneLabel = "node-role.kubernetes.io/control-plane"
-
 // platform plays what OpenShift's own operators add: certificates of the service CA.
 type platform struct {
 	*cluster
@@ -57,10 +54,9 @@ func (c *cluster) playPlatform(t *testing.T, s setting) *platform {
 	if !s.openShift() {
 		return nil
 	}
-	label(controlPlaneLabel, "")
-	c.kubectl(t, "create", "namespace", "openshift-cloud-credential-operator")
-	restore("delete", "namespace", "openshift-cloud-credential-operator")
-	return &platform{cluster: c}
+	p := &platform{cluster: c}
+	p.standIn(t)
+	return p
 }
 
 // serveCertificates makes what OpenShift's service CA makes. A Service with its annotation gets a Secret with a certificate. The namespace gets a
