@@ -32,9 +32,14 @@ func unknownServer(node string) Gap {
 	}
 }
 
-// Blind reports whether a report could not compare Kubernetes with the cloud because the server of a node is not known.
-func Blind(gaps []Gap) bool {
-	return slices.ContainsFunc(gaps, func(g Gap) bool { return strings.HasPrefix(g.What, theServerOf) })
+// Blind names what kept a report from comparing Kubernetes with the cloud: the server of a node that is not known, or VolumeAttachments that the user may
+// not read. Empty if nothing did.
+func Blind(gaps []Gap) string {
+	i := slices.IndexFunc(gaps, func(g Gap) bool { return strings.HasPrefix(g.What, theServerOf) || g.What == theAttachments })
+	if i < 0 {
+		return ""
+	}
+	return gaps[i].What
 }
 
 // server is the server of a node: as the driver registered it, or else as the provider ID names it. A CSINode goes with its Node.

@@ -96,7 +96,7 @@ func TestWhatIsLostIsFoundWithoutACSINode(t *testing.T) {
 	} {
 		world[nodesPath] = ok("%s", test.nodes)
 		m := missingIn(t, world, diagnosis.Clients{Cloud: c})
-		if !slices.Contains(names(m), "a-kept") || diagnosis.Blind(m.Unseen) != test.blind { // Cinder attaches the volume nowhere
+		if !slices.Contains(names(m), "a-kept") || (diagnosis.Blind(m.Unseen) != "") != test.blind { // Cinder attaches the volume nowhere
 			t.Errorf("%s: %v, %+v", name, names(m), m.Unseen)
 		}
 	}
@@ -128,6 +128,9 @@ func TestTheStoryOfAVolumeSaysWhichServerItDoesNotKnow(t *testing.T) {
 			without(f)
 			f.Pods = nil
 		}},
+		"no right for the VolumeAttachments": {"none", true, func(f *diagnosis.Readings) {
+			f.Attachments, f.Gaps = nil, append(f.Gaps, diagnosis.Gap{What: "the VolumeAttachments"})
+		}},
 		"a provider ID": {"none", false, func(f *diagnosis.Readings) {
 			for _, n := range f.Nodes {
 				n.Provider = n.Driver.NodeID
@@ -144,7 +147,7 @@ func TestTheStoryOfAVolumeSaysWhichServerItDoesNotKnow(t *testing.T) {
 	} {
 		f := readingsOf(t, r)
 		test.change(&f)
-		if report := diagnosis.Diagnose(f); report.Cause != test.cause || diagnosis.Blind(report.Unseen) != test.blind {
+		if report := diagnosis.Diagnose(f); report.Cause != test.cause || (diagnosis.Blind(report.Unseen) != "") != test.blind {
 			t.Errorf("%s: cause %s, not seen %+v", name, report.Cause, report.Unseen)
 		}
 	}
@@ -160,7 +163,7 @@ func TestANodeWithoutACSINodeHasTheServerOfItsProviderID(t *testing.T) {
 		t.Errorf("got %+v", r.Drivers)
 	}
 	delete(world, "GET /apis/storage.k8s.io/v1/csinodes/n1")
-	if f := readingsOfNode(t, world); !diagnosis.Blind(f.Gaps) {
+	if f := readingsOfNode(t, world); diagnosis.Blind(f.Gaps) == "" {
 		t.Errorf("no CSINode and no provider ID: %+v", f.Gaps)
 	}
 }

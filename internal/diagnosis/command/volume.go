@@ -3,6 +3,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -176,7 +177,7 @@ func (v *command) run(ctx context.Context, args []string) error {
 	}
 	var reports []diagnosis.Report
 	var causes []string
-	blind := false
+	blind := ""
 	for _, volume := range volumes {
 		readings, err := diagnosis.ReadSubject(ctx, from, volume)
 		if err != nil {
@@ -184,7 +185,7 @@ func (v *command) run(ctx context.Context, args []string) error {
 		}
 		r := diagnosis.Diagnose(readings)
 		reports = append(reports, r)
-		blind = blind || diagnosis.Blind(r.Unseen)
+		blind = cmp.Or(blind, diagnosis.Blind(r.Unseen))
 		if r.Hangs() {
 			causes = append(causes, r.Cause)
 		}
@@ -195,8 +196,8 @@ func (v *command) run(ctx context.Context, args []string) error {
 	if len(causes) > 0 {
 		return fmt.Errorf("%w: %s", ErrHangs, strings.Join(causes, ", "))
 	}
-	if blind {
-		return fmt.Errorf("%w: the server of a node is not known", ErrUnread)
+	if blind != "" {
+		return fmt.Errorf("%w: %s", ErrUnread, blind)
 	}
 	return nil
 }
