@@ -193,27 +193,32 @@ func withoutAccess(t *testing.T, c *cluster) func() error {
 type gap struct {
 	name  string
 	begin func(t *testing.T, c *cluster) (end func() error)
-	as    string   // the user who asks
-	says  string   // each command below says it
-	of    []string // the commands, without the flags that all have
+	as    string            // the user who asks
+	says  map[string]string // by command, without the flags that all have
 }
 
-const gapReader = "gap-reader"
+const (
+	gapReader         = "gap-reader"
+	unreadAttachments = "the VolumeAttachments"
+	unknownServer     = "the server of node node-az2"
+)
 
 var gaps = []gap{
 	{
-		name: "rights of the API taken away", as: gapReader, says: "the VolumeAttachments", of: []string{"list --wrong", "lost", "volume shop/gap", "node node-az2"},
-		begin: takeRights,
+		name: "rights of the API taken away", as: gapReader, begin: takeRights,
+		says: map[string]string{"list --wrong": unreadAttachments, "lost": unreadAttachments, "volume shop/gap": unreadAttachments, "node node-az2": unreadAttachments},
 	},
 	{
-		name: "CSINode gone", says: "the server of node node-az2", of: []string{"list --wrong", "lost", "volume shop/gap", "node node-az2"},
+		name: "CSINode gone",
+		says: map[string]string{"list --wrong": unknownServer, "lost": unknownServer, "volume shop/gap": "Cause: node.unregistered ", "node node-az2": unknownServer},
 		begin: func(t *testing.T, c *cluster) func() error {
 			c.kubectl(t, "delete", "csinode", "node-az2")
 			return nil
 		},
 	},
 	{
-		name: "Node deleted", says: "the server of node node-az2", of: []string{"list --wrong", "lost", "volume shop/gap"},
+		name: "Node deleted",
+		says: map[string]string{"list --wrong": unknownServer, "lost": unknownServer, "volume shop/gap": "Cause: node.not-ready "},
 		begin: func(t *testing.T, c *cluster) func() error {
 			t.Cleanup(func() { _ = c.power(context.Background(), "on", "node-az2") })
 			c.kubectl(t, "delete", "node", "node-az2")
@@ -258,7 +263,7 @@ func (c *cluster) nameGaps(t *testing.T) {
 	c.start(t, []claim{{name: "gap", gib: 1}}, pod{name: "gap", claim: "gap", node: "node-az2"})
 	for _, g := range gaps {
 		end := g.begin(t, c)
-		for _, command := range g.of {
+		for command, says := range g.says {
 			args := append([]string{"cinder"}, strings.Fields(command)...)
 			args = append(args, "--os-cloud", "lab-demo")
 			if g.as != "" {
@@ -267,11 +272,11 @@ func (c *cluster) nameGaps(t *testing.T) {
 			out, messages, err := c.try(t.Context(), "", "kubectl", args...)
 			var exit *exec.ExitError
 			text := strings.Join(strings.Fields(out+messages), " ")
-			if !errors.As(err, &exit) || exit.ExitCode() != 1 || !strings.Contains(text, g.says) {
-				t.Errorf("%s: kubectl %s: %v; want the exit code 1 and %q in:\n%s%s", g.name, strings.Join(args, " "), err, g.says, out, messages)
+			if !errors.As(err, &exit) || exit.ExitCode() != 1 || !strings.Contains(text, says) {
+				t.Errorf("%s: kubectl %s: %v; want the exit code 1 and %q in:\n%s%s", g.name, strings.Join(args, " "), err, says, out, messages)
 				continue
 			}
-			fmt.Printf("measured: gap %-30s kubectl cinder %-18s exit 1, names %q\n", g.name, command, g.says)
+			fmt.Printf("measured: gap %-30s kubectl cinder %-18s exit 1, names %q\n", g.name, command, says)
 		}
 		if end == nil {
 			continue
