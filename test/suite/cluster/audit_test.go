@@ -31,7 +31,7 @@ func (c *cluster) takeStock(t *testing.T) stock {
 	s := stock{Attached: map[string][]string{}, Mounts: map[string][]string{}}
 	commands := []string{"volume list --all-projects --long -c ID -c Name -c Properties", "volume snapshot list --all-projects -c ID", "volume backup list --all-projects -c ID"}
 	for _, server := range nodes {
-		commands = append(commands, "server volume list "+server+` -c "Volume ID"`)
+		commands = append(commands, "server volume list "+server)
 	}
 	lists := c.openstackLists(t, commands)
 	s.Volumes, s.Snapshots, s.Backups = lists[0], lists[1], lists[2]
@@ -76,7 +76,7 @@ func (c *cluster) openstackLists(t *testing.T, commands []string) (lists [][]str
 		for _, row := range rows {
 			// Those of make test-hypershift, which may run on the same cloud: its clusters are tenants.
 			if text := fmt.Sprint(row["Name"], row["Properties"]); !strings.Contains(text, "tenant-") {
-				ids = append(ids, fmt.Sprint(cmp.Or(row["ID"], row["Volume ID"])))
+				ids = append(ids, fmt.Sprint(cmp.Or(row["Volume ID"], row["ID"])))
 			}
 		}
 		slices.Sort(ids)
