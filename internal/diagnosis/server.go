@@ -32,8 +32,8 @@ func unknownServer(node string) Gap {
 	}
 }
 
-// Blind names what kept a report from comparing Kubernetes with the cloud: the server of a node that is not known, or VolumeAttachments that the user may
-// not read. Empty if nothing did.
+// Blind names what kept a report from comparing Kubernetes with the cloud; empty if nothing did. It is the server of a node that is not known, or
+// VolumeAttachments that the user may not read.
 func Blind(gaps []Gap) string {
 	i := slices.IndexFunc(gaps, func(g Gap) bool { return strings.HasPrefix(g.What, theServerOf) || g.What == theAttachments })
 	if i < 0 {

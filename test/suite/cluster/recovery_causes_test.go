@@ -193,7 +193,7 @@ func withoutAccess(t *testing.T, c *cluster) func() error {
 type gap struct {
 	name  string
 	begin func(t *testing.T, c *cluster) (end func() error)
-	as    string            // the user who asks
+	as    string            // the user of the commands
 	says  map[string]string // by command, without the flags that all have
 }
 
