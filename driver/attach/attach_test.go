@@ -129,6 +129,24 @@ func TestAnAttachOfAMultiattachVolumeIsAwaitedWhileInProgress(t *testing.T) {
 	})
 }
 
+// An error of that read is the answer: it says more than the end of the caller's time.
+func TestAReadThatFailsWhileAnAttachIsInProgressEndsIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := cloudtest.New(t, volume.Volume{ID: cloudtest.VolumeID(1), Status: volume.InUse, Multiattach: true, Attachments: []volume.Attachment{{Server: cloudtest.ServerB}}})
+		c.Sim.SetLatency(openstacksim.Attach, 2*volume.Lag)
+		c.Hook["Attach"] = func() {
+			time.AfterFunc(volume.Lag+time.Second, func() { c.Change(cloudtest.VolumeID(1), func(v *volume.Volume) { v.Status = volume.InUse }) })
+		}
+		c.Hook["VolumeAttachments"] = func() {
+			if c.Count("Attach") > 0 {
+				c.Fail["Volume"] = volume.Errorf(volume.PermissionDenied, "no")
+			}
+		}
+		_, err := newService(c).Attach(cloudtest.Within(t, 60), cloudtest.VolumeID(1), cloudtest.ServerA)
+		cloudtest.WantKind(t, err, volume.PermissionDenied, true)
+	})
+}
+
 // Cinder reserves a multiattach volume once it is in use, not while another server attaches it.
 func TestAnAttachOfAMultiattachVolumeWaitsForThatOfAnotherServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
