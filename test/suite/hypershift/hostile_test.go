@@ -161,6 +161,8 @@ var attempts = slices.Concat([]attempt{
 	}, served: gone("pv")},
 })
 
+const fromSnapshot = "dataSource: {apiGroup: snapshot.storage.k8s.io, kind: VolumeSnapshot, name: "
+
 // snapshots are the attempts that name a snapshot or a backup.
 func snapshots(kind string, object func(b belonging) string) []attempt {
 	return []attempt{
@@ -172,7 +174,9 @@ func snapshots(kind string, object func(b belonging) string) []attempt {
 			h.guest.apply(t, fmt.Sprintf(content, name, "Retain", "snapshotHandle: "+id, ""))
 			h.snapshot(t, name, "", "volumeSnapshotContentName: "+name)
 			h.guest.kubectl(t, "wait", "volumesnapshot/"+name, "--namespace="+space, "--for=jsonpath={.status.boundVolumeSnapshotContentName}="+name, "--timeout=60s")
-			h.dynamic(t, name, "hostile", "dataSource: {apiGroup: snapshot.storage.k8s.io, kind: VolumeSnapshot, name: "+name+"}")
+			if b.cause == "" {
+				h.guest.apply(t, fmt.Sprintf(claimed, name, "hostile", fromSnapshot+name+"}"))
+			}
 		}, served: bound, answer: func(h *hosted, name string) string {
 			return h.events(name, "involvedObject.kind=PersistentVolumeClaim")
 		}},
