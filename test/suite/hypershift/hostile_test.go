@@ -179,6 +179,11 @@ func snapshots(kind string, object func(b belonging) string) []attempt {
 			}
 		}, served: bound, answer: func(h *hosted, name string) string {
 			return h.events(name, "involvedObject.kind=PersistentVolumeClaim")
+		}, forge: func(h *hosted, name, id string) { // nobody but the administrator says that it can be used
+			h.forge("volumesnapshotcontent", name, `"restoreSize":1073741824,"snapshotHandle":"`+id+`"`)
+			h.forge("volumesnapshot", name, `"restoreSize":"1Gi"`)
+			_, _ = h.guest.try("", "delete", "pvc", name, "--namespace="+space, "--ignore-not-found", "--timeout=20s") // a new claim is tried at once
+			_, _ = h.guest.try(fmt.Sprintf(claimed, name, "hostile", fromSnapshot+name+"}"), "apply", "-f", "-")
 		}},
 		{name: "delete a " + kind, object: object, try: func(t *testing.T, h *hosted, b belonging, name, id string) {
 			h.guest.apply(t, fmt.Sprintf(content, name, "Delete", "snapshotHandle: "+id, ""))
