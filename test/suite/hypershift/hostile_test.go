@@ -161,6 +161,8 @@ var attempts = slices.Concat([]attempt{
 	}, served: gone("pv")},
 })
 
+const fromSnapshot = "dataSource: {apiGroup: snapshot.storage.k8s.io, kind: VolumeSnapshot, name: "
+
 // snapshots are the attempts that name a snapshot or a backup.
 func snapshots(kind string, object func(b belonging) string) []attempt {
 	return []attempt{
@@ -172,9 +174,16 @@ func snapshots(kind string, object func(b belonging) string) []attempt {
 			h.guest.apply(t, fmt.Sprintf(content, name, "Retain", "snapshotHandle: "+id, ""))
 			h.snapshot(t, name, "", "volumeSnapshotContentName: "+name)
 			h.guest.kubectl(t, "wait", "volumesnapshot/"+name, "--namespace="+space, "--for=jsonpath={.status.boundVolumeSnapshotContentName}="+name, "--timeout=60s")
-			h.dynamic(t, name, "hostile", "dataSource: {apiGroup: snapshot.storage.k8s.io, kind: VolumeSnapshot, name: "+name+"}")
+			if b.cause == "" {
+				h.guest.apply(t, fmt.Sprintf(claimed, name, "hostile", fromSnapshot+name+"}"))
+			}
 		}, served: bound, answer: func(h *hosted, name string) string {
 			return h.events(name, "involvedObject.kind=PersistentVolumeClaim")
+		}, forge: func(h *hosted, name, id string) { // nobody but the administrator says that it can be used
+			h.forge("volumesnapshotcontent", name, `"restoreSize":1073741824,"snapshotHandle":"`+id+`"`)
+			h.forge("volumesnapshot", name, `"restoreSize":"1Gi"`)
+			_, _ = h.guest.try("", "delete", "pvc", name, "--namespace="+space, "--ignore-not-found", "--timeout=20s") // a new claim is tried at once
+			_, _ = h.guest.try(fmt.Sprintf(claimed, name, "hostile", fromSnapshot+name+"}"), "apply", "-f", "-")
 		}},
 		{name: "delete a " + kind, object: object, try: func(t *testing.T, h *hosted, b belonging, name, id string) {
 			h.guest.apply(t, fmt.Sprintf(content, name, "Delete", "snapshotHandle: "+id, ""))
