@@ -202,7 +202,8 @@ func (h *hosted) answer(name string) string {
 func (h *hosted) forget(t *testing.T, name string, served bool) {
 	t.Helper()
 	for _, objects := range [][]string{
-		{"volumeattachment/" + name}, {"volumesnapshot/" + name, "pvc/" + name, "pvc/" + name + "-source", "--namespace=" + space},
+		{"volumeattachment/" + name},
+		{"volumesnapshot/" + name, "pvc/" + name, "pvc/" + name + "-source", "--namespace=" + space},
 		{"volumesnapshotcontent/" + name, "pv/" + name, "pv/" + name + "-source"},
 	} {
 		args := append([]string{"delete", "--ignore-not-found", "--timeout=120s", fmt.Sprintf("--wait=%t", served)}, objects...)
