@@ -38,11 +38,11 @@ const (
 
 // Exits are all exit codes, as the reference lists them. They are a contract with scripts.
 var Exits = []command.Exit{
-	{OK, "done; with `--check`: DIR is what would be written"},
-	{Failure, "failure: the cloud did not answer, the credential may not list zones or volume types, a check found something wrong, an internal error"},
-	{Different, "only with `--check`, of `generate` or `plan`: a difference"},
-	{Refused, "refused; the message names the `--accept`, or `--force`, that allows it. No flag allows to replace files that the generator did not write"},
-	{Usage, "wrong usage, or a configuration that cannot be read or used"},
+	{Code: OK, Meaning: "done; with `--check`: DIR is what would be written"},
+	{Code: Failure, Meaning: "failure: the cloud did not answer, the credential may not list zones or volume types, a check found something wrong, an internal error"},
+	{Code: Different, Meaning: "only with `--check`, of `generate` or `plan`: a difference"},
+	{Code: Refused, Meaning: "refused; the message names the `--accept`, or `--force`, that allows it. No flag allows to replace files that the generator did not write"},
+	{Code: Usage, Meaning: "wrong usage, or a configuration that cannot be read or used"},
 }
 
 // World is everything outside of the commands.

@@ -104,7 +104,7 @@ func TestWrongCredentialsAreLoggedAndDoNotEndTheDriver(t *testing.T) {
 		wantCode(t, err, codes.Unauthenticated, "credentials")
 		_, err = d.CreateVolume(asSidecar(t), claim("pvc-1"))
 		wantCode(t, err, codes.Unavailable, "credentials") // an earlier call may have left a volume
-		synctest.Wait() // the login at the start fails in the same instant
+		synctest.Wait()                                    // the login at the start fails in the same instant
 		if !strings.Contains(d.Log.String(), "cannot log in") {
 			t.Errorf("the log does not say so: %s", d.Log)
 		}
