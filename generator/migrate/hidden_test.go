@@ -188,7 +188,7 @@ func TestNoCredentialOfAnyFormIsImported(t *testing.T) {
 		"an annotation that says so":    {"annotations: {example.com/password: %q}", false},
 	} {
 		for _, form := range forms {
-			manifest := controllerWith("args: [--cluster=x]")
+			var manifest string
 			if annotations, is := strings.CutPrefix(of.template, "annotations: "); is {
 				manifest = "csi: {plugin: {controllerPlugin: {podAnnotations: " + fmt.Sprintf(annotations, form) + "}}}"
 			} else if strings.Contains(of.template, "%s") {
