@@ -254,10 +254,15 @@ func (c *comparison) grounds(id string) {
 		change.Class, change.Field, change.Old, change.New = c.classOf(id, "reason", was.Reason, is.Reason), "reason", was.Reason, is.Reason
 		c.add(change, "%s for another reason: %s", stays, is.Reason)
 	case !slices.Equal(was.Facts, is.Facts):
-		change.Class = c.classOf(id, "facts", was.Facts, is.Facts)
+		if change.Class = c.classOf(id, "facts", was.Facts, is.Facts); change.Class == v1alpha1.CloudChange && slices.ContainsFunc(was.Facts, hasFormerName) {
+			change.Class = v1alpha1.GeneratorChange
+		}
 		c.add(change, "%s: its facts change from %s to %s", stays, text(factTexts(was.Facts)), text(factTexts(is.Facts)))
 	}
 }
+
+// hasFormerName reports whether a fact has the name that older generators gave it; it has no value to compare.
+func hasFormerName(f v1alpha1.NamedFact) bool { return strings.HasPrefix(f.Name, "volumeTypes has ") }
 
 // warnings reports the warnings of plan and README.md that come and go.
 func (c *comparison) warnings() {

@@ -59,7 +59,7 @@ func runsShell(c corev1.Container) bool {
 // mayBeSecret is whether a flag may hold a secret, by its name, its value, or the variables that the value is made of.
 func mayBeSecret(f flagValue, resolved string) bool {
 	return secret.Flag(f.name) == secret.Secret || secret.In(resolved) != "" ||
-		slices.ContainsFunc(reference.FindAllString(f.value, -1), func(ref string) bool { return secret.Variable(strings.Trim(ref, "$()")) == secret.Secret })
+		slices.ContainsFunc(reference.FindAllString(f.value, -1), func(ref string) bool { return secret.Variable(strings.Trim(ref, "$()")) != secret.Public })
 }
 
 func unquoted(text string) string { return strings.Trim(text, `"`) }

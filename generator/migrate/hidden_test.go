@@ -184,6 +184,7 @@ func TestNoCredentialOfAnyFormIsImported(t *testing.T) {
 		"a proxy":                       {"env: [{name: HTTPS_PROXY, value: %q}]", true},
 		"a flag with a secret name":     {"args: ['--api-key=%s']", false},
 		"a reference to a secret":       {"args: ['--user-agent=$(DB_PW)'], env: [{name: DB_PW, value: %q}]", false},
+		"a reference to a variable":     {"args: ['--user-agent=$(MYNOTE)'], env: [{name: MYNOTE, value: %q}]", false},
 		"an annotation of the template": {"annotations: {example.com/note: %q}", true},
 		"an annotation that says so":    {"annotations: {example.com/password: %q}", false},
 	} {

@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"cmp"
 	"errors"
 	"maps"
 	"path"
@@ -50,7 +51,7 @@ func (p *proposal) addPodMap(of pods, field func(*v1alpha1.RolePods) *map[string
 	given := len(more)
 	for _, key := range slices.Sorted(maps.Keys(more)) {
 		if kind, value := secret.Annotation(key), more[key]; kind == secret.Secret || kind == secret.Unknown && !word.MatchString(value) || secret.In(value) != "" {
-			p.note("the label or annotation "+key, "", notPublic+"spec.roles."+of.name+".podAnnotations")
+			p.note("the label or annotation "+key, "", notPublic+cmp.Or(p.to, "spec.roles."+of.name+".podAnnotations"))
 			delete(more, key)
 		}
 	}
@@ -285,7 +286,7 @@ func (p *proposal) setVariable(key string, of pods, e variable) {
 	switch field := proxyField(&p.Spec.Roles.Controller.Proxy, e.Name); {
 	case e.ValueFrom != nil:
 		p.note(key, "", "a bundle sets plain values only")
-	case secret.Variable(e.Name) == secret.Secret || secret.In(e.Value) != "" || field != nil && hasLogin(e.Value):
+	case secret.Variable(e.Name) == secret.Secret || secret.In(e.Value) != "" || (field != nil || strings.Contains(e.Value, "://")) && hasLogin(e.Value):
 		p.note(key, "", mayHoldSecret)
 	case field != nil:
 		*field = e.Value
@@ -307,8 +308,8 @@ func proxyField(p *v1alpha1.Proxy, name string) *string {
 	return map[string]*string{"HTTP_PROXY": &p.HTTP, "HTTPS_PROXY": &p.HTTPS, "NO_PROXY": &p.NoProxy}[strings.ToUpper(name)]
 }
 
-// hasLogin is whether a proxy has a login, also one with signs that a URL must not have.
-func hasLogin(proxy string) bool { return strings.Contains(proxy, "@") }
+// hasLogin is whether a proxy or URL may have a login, also one with signs that a URL must not have.
+func hasLogin(url string) bool { return strings.Contains(url, "@") }
 
 // setSecretData reads each text that is a cloud.conf; its credentials never become part of a note.
 func setSecretData(p *proposal, v value) error {

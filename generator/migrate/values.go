@@ -140,7 +140,15 @@ func jsonValue(v any) any {
 const isTemplate = "it is a template; write what it renders into the Distribution"
 
 // holdsTemplate reports whether a text is there for another program to fill in.
-func holdsTemplate(v any) bool { return holds(v, "{{", "{%", "${", "<path:", "ref+") }
+func holdsTemplate(v any) bool {
+	return holds(v, "{{", "{%", "${", "<path:") || anyBelow(v, isReference)
+}
+
+// isReference reports whether a text names a place in a vault.
+func isReference(v any) bool {
+	text, _ := v.(string)
+	return strings.HasPrefix(text, "ref+")
+}
 
 // holdsCipher reports whether SOPS or Ansible has encrypted a text.
 func holdsCipher(v any) bool { return holds(v, "ENC[", "$ANSIBLE_VAULT;") }

@@ -1,6 +1,7 @@
 package secret
 
 import (
+	"encoding/base64"
 	"regexp"
 	"strings"
 )
@@ -15,30 +16,50 @@ type form struct {
 // A password that nobody escaped may have a slash otherwise.
 var forms = []form{
 	{"a PRIVATE KEY", regexp.MustCompile(`PRIVATE KEY`)},
-	{"a PRIVATE KEY in base64", regexp.MustCompile(`\bLS0tLS1CRUdJTi(?:BQUklW|BSU0Eg|BFQyBQ|BPUEVO|BFTkNS|BEU0Eg)[A-Za-z0-9+/=_-]*`)},
+	{encodedKey, regexp.MustCompile(`\bLS0tLS1CRUdJTi[A-Za-z0-9+/=_-]{8,}`)},
 	{"a login in a URL", regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*:\\?/\\?/[^/\s:@"]*:(?:[^\s/@"]+|[^\s/@"]*[^\s/@"0-9][^\s/@"]*/[^\s@"]*)@`)},
 	{"a login before a host and port", regexp.MustCompile(`(?:^|[\s"'=,(])[^\s/@:"'=,]+:[^\s/@"']+@[A-Za-z0-9.\[\]:-]+:[0-9]{1,5}\b`)},
 	{"a token of Keystone", regexp.MustCompile(`\bgAAAA[A-Za-z0-9_=-]{20,}`)},
 	{"a JSON Web Token", regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,}(?:\.[A-Za-z0-9_-]*)?`)},
 	{"a token of OpenShift", regexp.MustCompile(`\bsha256~[A-Za-z0-9_-]{20,}`)},
-	{"a token of GitLab", regexp.MustCompile(`\bgl[a-z]{2,5}-[A-Za-z0-9_.-]{16,}`)},
+	{"a token of GitLab", regexp.MustCompile(`\bgl(?:pat|ptt|dt|rt|cbt|ft|imt|agent|oas|soat|ffct)-[A-Za-z0-9_.-]{16,}`)},
 	{"a token of GitHub", regexp.MustCompile(`\bgh[a-z]_[A-Za-z0-9]{20,}|\bgithub_pat_[A-Za-z0-9_]{20,}`)},
 	{"a token of Vault", regexp.MustCompile(`\bhv[sbr]\.[A-Za-z0-9_-]{20,}`)},
 	{"a token of Slack", regexp.MustCompile(`\bxox[a-z]-[A-Za-z0-9-]{10,}`)},
 	{"an access key of AWS", regexp.MustCompile(`\bA(?:KI|SI)A[A-Z0-9]{16}\b`)},
-	{"a header with credentials", regexp.MustCompile(`(?i)\bbearer[ \t]+[A-Za-z0-9._~+/=-]{20,}|authorization["']?[ \t]*[:=][ \t]*\S+`)},
+	{"a header with credentials", regexp.MustCompile(`(?i)\bbearer[ \t]+[A-Za-z0-9._~+/=-]{20,}|authorization["']?[ \t]*[:=][ \t]*["']?(?:basic|bearer|digest|negotiate|token)[ \t]+\S+`)},
 	{"a signed URL", regexp.MustCompile(`(?i)[?&](?:sig|signature|x-amz-signature|x-amz-credential|temp_url_sig)=[^\s&"'<>\\]+`)},
 }
 
 // In says what kind of credential a text has in it; empty: none that it shows.
 func In(text string) string {
 	for _, f := range forms {
-		if f.pattern.MatchString(text) {
+		if f.pattern.MatchString(text) && (f.kind != encodedKey || hidesKey(text, f.pattern)) {
 			return f.kind
 		}
 	}
 	return ""
 }
+
+// encodedKey may also be a certificate, which is no secret. Where too much is only a nuisance, Tokens takes both.
+const encodedKey = "a PRIVATE KEY in base64"
+
+// hidesKey reports whether a text in base64 has a private key, also behind certificates, and on several lines.
+func hidesKey(text string, begin *regexp.Regexp) bool {
+	for _, at := range begin.FindAllStringIndex(text, -1) {
+		run := strings.NewReplacer("\r", "", "\n", "", " ", "", "\t", "", "-", "+", "_", "/").Replace(text[at[0]:])
+		if end := strings.IndexFunc(run, func(c rune) bool { return !strings.ContainsRune(alphabet, c) }); end >= 0 {
+			run = run[:end]
+		}
+		decoded, _ := base64.RawStdEncoding.DecodeString(run) // what stands before a mistake
+		if strings.Contains(string(decoded), "PRIVATE KEY") {
+			return true
+		}
+	}
+	return false
+}
+
+const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 
 // Tokens matches the credentials that are nothing else from their first sign to their last.
 var Tokens = func() *regexp.Regexp {

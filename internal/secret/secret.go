@@ -94,13 +94,19 @@ func kind(name string, public bool) Kind {
 		return Public
 	case len(split) == 0 || slices.Contains(harmless, split[len(split)-1]):
 		return Unknown
-	case within.MatchString(strings.Join(split, "")), slices.ContainsFunc(split, func(w string) bool { return slices.Contains(words, w) }):
+	case within.MatchString(strings.Join(split, "")), slices.ContainsFunc(split, standsForSecret):
 		return Secret
 	}
 	return Unknown
 }
 
-// split are the words of a name: OS_PASSWORD, api-key, clientSecret.
+// standsForSecret reports whether a word stands for a secret: pass, key2, mypass.
+func standsForSecret(word string) bool {
+	word = strings.TrimRight(word, "0123456789")
+	return slices.Contains(words, word) || strings.HasSuffix(word, "pass") && !slices.Contains([]string{"bypass", "compass", "overpass", "surpass", "trespass", "underpass"}, word)
+}
+
+// split are the words of a name: OS_PASSWORD, api-key, clientSecret, HMACKey.
 func split(name string) (words []string) {
 	begin, last := 0, ' '
 	cut := func(end int) {
@@ -116,6 +122,8 @@ func split(name string) (words []string) {
 			begin = i + len(string(c))
 		case unicode.IsUpper(c) && unicode.IsLower(last):
 			cut(i)
+		case unicode.IsLower(c) && unicode.IsUpper(last) && i-begin > 1:
+			cut(i - 1)
 		}
 		last = c
 	}

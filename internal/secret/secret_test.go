@@ -18,7 +18,7 @@ func TestANameSaysWhatItsValueIs(t *testing.T) {
 			kind:   Variable,
 			public: "LOG_LEVEL HTTPS_PROXY no_proxy OS_AUTH_URL SSL_CERT_FILE GODEBUG TLS_MIN_VERSION",
 			secret: "OS_PASSWORD OS_PASS DB_PW DB_PWD PGPASSWORD MYSQL_PWD OS_TOKEN OS_APPLICATION_CREDENTIAL_SECRET OS_APPLICATION_CREDENTIAL_ID API_KEY APIKEY apiKey clientSecret " +
-				"ENCRYPTION_KEY encryption-key AWS_ACCESS_KEY_ID SSH_PRIVATE_KEY REGISTRY_AUTH OTEL_EXPORTER_OTLP_HEADERS SESSION_COOKIE KRB5_KEYTAB ADMINPASS GITHUB_TOKEN SIGNINGKEY",
+				"ENCRYPTION_KEY encryption-key AWS_ACCESS_KEY_ID SSH_PRIVATE_KEY REGISTRY_AUTH OTEL_EXPORTER_OTLP_HEADERS SESSION_COOKIE KRB5_KEYTAB ADMINPASS GITHUB_TOKEN SIGNINGKEY SSHPASS OS_PASS2 STORAGE_KEY1 HMACKey MYPASS",
 			others: "SSL_KEYLOGFILE KEYLOGFILE API_TOKEN_FILE SSH_KEY_PATH SECRET_NAME SECRET_NAMESPACE TOKEN_URL KEYSTONE_HOST KEYBOARD MONKEY TURKEY COMPASS BYPASS PASSAGE AUTHOR HEADER_SIZE KEY_ALGORITHM SIGMA _",
 		},
 		"flags": {
@@ -55,10 +55,14 @@ func TestAFormSaysWhatATextIs(t *testing.T) {
 	encoded := func(kind string) string {
 		return base64.StdEncoding.EncodeToString([]byte("-----BEGIN " + kind + "-----\n" + planted))
 	}
+	pair := base64.StdEncoding.EncodeToString([]byte("-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n-----BEGIN PRIVATE KEY-----\n" + planted))
 	for kind, of := range map[string]struct{ is, isNot []string }{
 		"a PRIVATE KEY": {[]string{"-----BEGIN EC PRIVATE KEY-----\nx"}, []string{"-----BEGIN CERTIFICATE-----\nx", "-----BEGIN PUBLIC KEY-----", "a private network"}},
 		"a PRIVATE KEY in base64": {
-			[]string{encoded("PRIVATE KEY"), encoded("RSA PRIVATE KEY"), encoded("EC PRIVATE KEY"), encoded("OPENSSH PRIVATE KEY"), encoded("ENCRYPTED PRIVATE KEY"), encoded("DSA PRIVATE KEY")},
+			[]string{
+				encoded("PRIVATE KEY"), encoded("RSA PRIVATE KEY"), encoded("EC PRIVATE KEY"), encoded("OPENSSH PRIVATE KEY"), encoded("ENCRYPTED PRIVATE KEY"), encoded("DSA PRIVATE KEY"),
+				encoded("PGP PRIVATE KEY BLOCK"), pair, pair[:76] + "\n  " + pair[76:],
+			},
 			[]string{encoded("CERTIFICATE"), encoded("PUBLIC KEY"), encoded("TRUSTED CERTIFICATE")},
 		},
 		"a login in a URL": {
@@ -72,12 +76,12 @@ func TestAFormSaysWhatATextIs(t *testing.T) {
 		"a token of Keystone":       {[]string{"gAAAAAB" + planted + planted}, []string{"gAAAA", "bagAAAA"}},
 		"a JSON Web Token":          {[]string{"eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiIxMjM0In0.hunter2"}, []string{"eyJ", "eyJhbGciOiJSUzI1NiJ9"}},
 		"a token of OpenShift":      {[]string{"sha256~" + planted}, []string{"sha256:" + strings.Repeat("0a", 32)}},
-		"a token of GitLab":         {[]string{"glpat-" + planted}, []string{"global-region", "gl-x"}},
+		"a token of GitLab":         {[]string{"glpat-" + planted}, []string{"global-region", "gl-x", "global-production-cluster-01", "glance-storage-production", "gluster-replacement-tier1"}},
 		"a token of GitHub":         {[]string{"ghp_" + planted, "github_pat_" + planted}, []string{"ghp", "github_pat"}},
 		"a token of Vault":          {[]string{"hvs." + planted}, []string{"hvs.example.com"}},
 		"a token of Slack":          {[]string{"xoxb-" + planted}, []string{"xox-cluster"}},
 		"an access key of AWS":      {[]string{"AKIA0123456789ABCDEF"}, []string{"AKIAB", "AKIA0123456789abcdef"}},
-		"a header with credentials": {[]string{"Authorization: Basic dXNlcg==", "use bearer " + planted}, []string{"the bearer of bad news", "basic authentication"}},
+		"a header with credentials": {[]string{"Authorization: Basic dXNlcg==", "use bearer " + planted}, []string{"the bearer of bad news", "basic authentication", "authorization: by the platform team", "needs-authorization=true"}},
 		"a signed URL":              {[]string{"https://x.blob.example/?sv=1&sig=" + planted, "https://s3.example/x?X-Amz-Signature=" + planted}, []string{"https://x/?signal=1", "https://x/?sv=1"}},
 	} {
 		for _, text := range of.is {
@@ -99,6 +103,7 @@ func TestTokensHaveNothingAround(t *testing.T) {
 		"use glpat-S3cr3tP4ssw0rd01234 now":                         "use X now",
 		"id eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiIxMjM0In0.abc, and more": "id X, and more",
 		"https://host:8080/u/@me":                                   "https://host:8080/u/@me",
+		"loaded LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0t":               "loaded X",
 	} {
 		if got := Tokens.ReplaceAllString(text, "X"); got != want {
 			t.Errorf("%q: want %q, got %q", text, want, got)
