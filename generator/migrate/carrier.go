@@ -179,7 +179,7 @@ func hasOwnValues(m map[string]any) bool {
 			if text, isText := at.(string); isText && yaml.UnmarshalStrict([]byte(text), &values) != nil {
 				continue
 			}
-			if areOwn(values) {
+			if areSurelyOwn(values) {
 				return true
 			}
 		}
@@ -346,7 +346,7 @@ func (c *carrier) manifests() {
 
 // ofDriver reports whether a document in a text runs the driver, or has values or a class of it.
 func (d document) ofDriver() bool {
-	return d.carried || isWorkload(d.kind()) && runsDriver(d) || d.kind() == "" && areOwn(d.yaml) || d.kind() == "StorageClass" && isCinderClass(d)
+	return d.carried || isWorkload(d.kind()) && runsDriver(d) || d.kind() == "" && areSurelyOwn(d.yaml) || d.kind() == "StorageClass" && isCinderClass(d)
 }
 
 // aboutDriver are words of which one stands in a document about the driver.

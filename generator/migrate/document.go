@@ -144,6 +144,13 @@ func areOwn(values map[string]any) bool {
 		!slices.ContainsFunc(slices.Collect(maps.Keys(values)), func(key string) bool { return !isChartKey(key) })
 }
 
+// areSurelyOwn is areOwn for values that no name of a chart and no person says to be of this chart: other charts have clusterID, secret and
+// storageClass, too, but not the sidecars below csi.
+func areSurelyOwn(values map[string]any) bool {
+	csi, _ := values["csi"].(map[string]any)
+	return len(csi) > 0 && areOwn(values)
+}
+
 // isConfText reports whether a text is a cloud.conf.
 func isConfText(text string) bool { return header.Match(firstLine([]byte(text))) }
 
