@@ -68,7 +68,8 @@ func (r Rule) ofVolume(v volume.Volume) verdict {
 	return verdict{theirs, "is the target of a restore that the driver of another cluster began"}
 }
 
-// mostServers bounds the requests for one volume. The cloud chooses how many attachments it shows.
+// mostServers bounds the requests for one volume. The cloud chooses how many attachments it shows. No volume of a cluster is on so many nodes at one
+// time; of one that is, the first decide, so that its own cluster can detach it.
 const mostServers = 64
 
 // volume is ofVolume for a volume that a request names. One without a mark is theirs if a server has it that is no node of this cluster.
@@ -77,10 +78,7 @@ func (g guard) volume(ctx context.Context, v volume.Volume) (verdict, error) {
 	if answer.owner != unknown || len(g.rule.Servers) == 0 {
 		return answer, nil
 	}
-	if len(v.Attachments) > mostServers {
-		return verdict{theirs, "carries no mark of a cluster, and more servers have it than the driver asks about"}, nil
-	}
-	for _, a := range v.Attachments {
+	for _, a := range v.Attachments[:min(len(v.Attachments), mostServers)] {
 		if !a.Server.Exists() {
 			continue
 		}

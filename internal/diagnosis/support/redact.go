@@ -23,6 +23,10 @@ const Redacted = "REDACTED"
 // shortest is the length of a value, in bytes, from which on it is also taken out where no key names it. A shorter one may be an ordinary word.
 const shortest = 8
 
+// mostLengths is how many lengths the values of one beginning may have, before the longest stands for all. A log can teach thousands, and each is
+// one more reading of the text.
+const mostLengths = 64
+
 // Redactor takes secrets out of texts and objects. It also knows the values that it took out before, and those of NewRedactor.
 type Redactor struct {
 	known   map[string]bool
@@ -304,8 +308,13 @@ func (r *Redactor) Known(text string) string {
 	var out strings.Builder
 	end := 0 // of the last value
 	for i := 0; i+shortest <= len(text); i++ {
-		for _, n := range r.lengths[text[i:i+shortest]] {
-			if i+n > len(text) || !r.known[text[i:i+n]] {
+		lengths := r.lengths[text[i:i+shortest]]
+		many := len(lengths) > mostLengths
+		if many {
+			lengths = []int{min(lengths[0], len(text)-i)}
+		}
+		for _, n := range lengths {
+			if i+n > len(text) || !many && !r.known[text[i:i+n]] {
 				continue
 			}
 			if i >= end {

@@ -257,15 +257,16 @@ func (r *recovery) putRight(t *testing.T) {
 // the same cloud: their volumes stay.
 func (r *recovery) deleteInCinder(ctx context.Context, t *testing.T) {
 	t.Helper()
-	const script = `set -u; export OS_CLOUD=lab-demo-admin
-ids=$(for mark in first second; do openstack volume list --all-projects --property cinder.csi.openstack.org/cluster=$mark -f value -c ID; done)
+	const script = `set -eu; export OS_CLOUD=lab-demo-admin
+ids=$(openstack volume list --all-projects --long -f json | jq -r '.[] | select(.Properties["cinder.csi.openstack.org/cluster"] | . == "first" or . == "second") | .ID')
+set +e
 for id in $ids; do
   for server in $(openstack volume show $id -f json | jq -r '.attachments[].server_id'); do
-    openstack volume set --state in-use $id; openstack server remove volume $server $id; done
+    openstack volume set --state in-use $id; openstack server remove volume $server $id; done; done 2>/dev/null
+for i in 1 2 3 4 5; do for id in $ids; do
   for of in backup snapshot; do
     for one in $(openstack volume $of list --all-projects --volume $id -f value -c ID); do openstack volume $of delete $one; done; done
-done 2>/dev/null
-for i in 1 2 3 4 5; do for id in $ids; do openstack volume delete $id; done; [ -z "$ids" ] || sleep 3; done 2>/dev/null
+  openstack volume delete $id; done; [ -z "$ids" ] || sleep 3; done 2>/dev/null
 true`
 	if _, _, err := r.try(ctx, "", "bash", "-c", script); err != nil {
 		t.Error(err)

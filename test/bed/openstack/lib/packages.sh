@@ -42,6 +42,7 @@ install_packages() {
     say "installing ${missing[*]}"
     (
         forbid_autostart
-        apt_get update && apt_get install --no-install-recommends "${missing[@]}"
+        # For the lock of another update, unlike for that of dpkg, apt-get does not wait.
+        { apt_get update || { sleep 30 && apt_get update; }; } && apt_get install --no-install-recommends "${missing[@]}"
     ) || die "apt-get failed, see $LOG/apt.log"
 }
