@@ -1,6 +1,8 @@
 package ownership
 
 import (
+	"context"
+	"strconv"
 	"testing"
 	"time"
 
@@ -48,5 +50,41 @@ func TestTheCommandThatTakesAnObjectOverIsOneShellCommand(t *testing.T) {
 	g.rule.Owner.Cluster = "prod-1"
 	if got, want := g.takeOver(backupNoun, "ID"), "openstack --os-volume-api-version 3.43 volume backup set --property cinder.csi.openstack.org/cluster=prod-1 ID"; got != want {
 		t.Errorf("want %s, got %s", want, got)
+	}
+}
+
+type servers struct {
+	volume.Cloud
+	asked *int
+}
+
+func (s servers) Server(_ context.Context, id volume.ServerID) (volume.Server, error) {
+	*s.asked++
+	return volume.Server{ID: id, Metadata: map[string]string{"cluster": map[bool]string{true: "us", false: "them"}[id != "them"]}}, nil
+}
+
+// The cluster that uses an unmarked volume can detach it, however many of its servers have it.
+func TestTheServersOfAnUnmarkedVolumeDecide(t *testing.T) {
+	for name, test := range map[string]struct {
+		own   int
+		other bool
+		want  owner
+	}{
+		"one of ours":          {1, false, unknown},
+		"ours and theirs":      {63, true, theirs},
+		"more than are asked":  {mostServers + 1, false, unknown},
+		"theirs among so many": {mostServers + 1, true, unknown},
+	} {
+		asked, v := 0, volume.Volume{}
+		for i := range test.own {
+			v.Attachments = append(v.Attachments, volume.Attachment{Server: volume.ServerID(strconv.Itoa(i + 1))})
+		}
+		if test.other {
+			v.Attachments = append(v.Attachments, volume.Attachment{Server: "them"})
+		}
+		g := guard{servers{asked: &asked}, Rule{Servers: volume.ServerMetadata{"cluster": "us"}}}
+		if got, err := g.volume(t.Context(), v); err != nil || got.owner != test.want || asked > mostServers {
+			t.Errorf("%s: want %d, got %+v, %v after %d requests", name, test.want, got, err, asked)
+		}
 	}
 }
