@@ -2,7 +2,7 @@ package ownership
 
 import (
 	"context"
-	"strconv"
+	"fmt"
 	"testing"
 	"time"
 
@@ -53,6 +53,8 @@ func TestTheCommandThatTakesAnObjectOverIsOneShellCommand(t *testing.T) {
 	}
 }
 
+const them volume.ServerID = "00000000-0000-4000-8000-ffffffffffff"
+
 type servers struct {
 	volume.Cloud
 	asked *int
@@ -60,7 +62,7 @@ type servers struct {
 
 func (s servers) Server(_ context.Context, id volume.ServerID) (volume.Server, error) {
 	*s.asked++
-	return volume.Server{ID: id, Metadata: map[string]string{"cluster": map[bool]string{true: "us", false: "them"}[id != "them"]}}, nil
+	return volume.Server{ID: id, Metadata: map[string]string{"cluster": map[bool]string{true: "us", false: "them"}[id != them]}}, nil
 }
 
 // The cluster that uses an unmarked volume can detach it, however many of its servers have it.
@@ -77,10 +79,10 @@ func TestTheServersOfAnUnmarkedVolumeDecide(t *testing.T) {
 	} {
 		asked, v := 0, volume.Volume{}
 		for i := range test.own {
-			v.Attachments = append(v.Attachments, volume.Attachment{Server: volume.ServerID(strconv.Itoa(i + 1))})
+			v.Attachments = append(v.Attachments, volume.Attachment{Server: volume.ServerID(fmt.Sprintf("00000000-0000-4000-8000-%012d", i+1))})
 		}
 		if test.other {
-			v.Attachments = append(v.Attachments, volume.Attachment{Server: "them"})
+			v.Attachments = append(v.Attachments, volume.Attachment{Server: them})
 		}
 		g := guard{servers{asked: &asked}, Rule{Servers: volume.ServerMetadata{"cluster": "us"}}}
 		if got, err := g.volume(t.Context(), v); err != nil || got.owner != test.want || asked > mostServers {
