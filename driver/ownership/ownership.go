@@ -68,8 +68,8 @@ func (r Rule) ofVolume(v volume.Volume) verdict {
 	return verdict{theirs, "is the target of a restore that the driver of another cluster began"}
 }
 
-// mostServers bounds the requests for one volume. The cloud chooses how many attachments it shows. No volume of a cluster is on so many nodes at one
-// time; of one that is, the first decide, so that its own cluster can detach it.
+// mostServers bounds the requests for one volume. The cloud chooses how many attachments it shows. Of a volume on more servers the
+// first decide, so that its own cluster can detach it.
 const mostServers = 64
 
 // volume is ofVolume for a volume that a request names. One without a mark is theirs if a server has it that is no node of this cluster.

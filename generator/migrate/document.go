@@ -144,8 +144,8 @@ func areOwn(values map[string]any) bool {
 		!slices.ContainsFunc(slices.Collect(maps.Keys(values)), func(key string) bool { return !isChartKey(key) })
 }
 
-// areSurelyOwn is areOwn for values that no name of a chart and no person says to be of this chart: other charts have clusterID, secret and
-// storageClass, too, but not the sidecars below csi.
+// areSurelyOwn is areOwn for values beside which no name of a chart stands. Other charts have clusterID, secret and storageClass, too, but not the
+// sidecars below csi.
 func areSurelyOwn(values map[string]any) bool {
 	csi, _ := values["csi"].(map[string]any)
 	return len(csi) > 0 && areOwn(values)
