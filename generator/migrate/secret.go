@@ -76,7 +76,7 @@ func (p *proposal) readSecret(d document) error {
 		p.note(shape, "", limitOfPool)
 	case slices.Contains(keys, confKey) && (d.live || name != standaloneSecret):
 		p.known.credentials = true
-		p.note(shape, "", liveSecret+p.confCommand(name))
+		p.note(shape, "", liveSecret+p.confCommand(name, "cloud.conf"))
 	case name == standaloneSecret:
 		p.note(shape, "", secretRules[3].why)
 	default: // a cluster has hundreds; otherSecrets tells their number

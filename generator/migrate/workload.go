@@ -2,7 +2,9 @@ package migrate
 
 import (
 	"maps"
+	"path"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -294,14 +296,31 @@ func (p *proposal) noteMount(key string, from mounted) {
 		return
 	}
 	p.known.credentials = true
-	p.note(key, "", "the bundle mounts Secrets of its own. If Secret "+from.name+" has a cloud.conf, give its text to import as a further file: "+p.confCommand(from.name))
+	p.note(key, "", "the bundle mounts Secrets of its own. If Secret "+from.name+" has a cloud.conf, give its text to import as a further file: "+p.confCommand(from.name, p.confFile()))
 }
 
+// confFile is the name of the cloud.conf in the directory that the driver of the workload reads.
+func (p *proposal) confFile() string {
+	template, _ := podTemplate(p.document)
+	for _, c := range cluster.Containers(template.Spec) {
+		if conf, whole := resolve(c, flagsOf(c)["cloud-config"], map[string]bool{}); whole && keyOfSecret.MatchString(path.Base(conf)) {
+			return path.Base(conf)
+		}
+	}
+	return "cloud.conf"
+}
+
+// keyOfSecret is a key that a Secret may have. A person runs the command with it.
+var keyOfSecret = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]*$`)
+
 // confCommand writes the cloud.conf of a Secret to a file that others cannot read.
-func (p *proposal) confCommand(secret string) string {
+func (p *proposal) confCommand(secret, file string) string {
 	namespace := p.document.namespace()
-	if namespace == "" {
+	if !keyOfSecret.MatchString(namespace) {
 		namespace = "kube-system"
 	}
-	return "(umask 077; kubectl --namespace " + namespace + " get secret " + secret + ` -o 'go-template={{index .data "cloud.conf" | base64decode}}' > cloud.conf)`
+	if !keyOfSecret.MatchString(secret) {
+		secret = "SECRET"
+	}
+	return "(umask 077; kubectl --namespace " + namespace + " get secret " + secret + ` -o 'go-template={{index .data "` + file + `" | base64decode}}' > cloud.conf)`
 }
