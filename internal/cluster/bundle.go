@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -20,6 +21,7 @@ type Bundle struct {
 	Driver          storagev1.CSIDriver
 	Namespaces      []corev1.Namespace
 	Workloads       []Workload
+	Jobs            []Workload // what runs now and then: the drift check
 	StorageClasses  []storagev1.StorageClass
 	SnapshotClasses []SnapshotClass
 	Policies        []networkingv1.NetworkPolicy
@@ -161,6 +163,12 @@ func (b *Bundle) add(kind string, text []byte) error {
 			return err
 		}
 		b.Workloads = append(b.Workloads, w.of(kind))
+	case "CronJob":
+		var j batchv1.CronJob
+		if err := json.Unmarshal(text, &j); err != nil {
+			return err
+		}
+		b.Jobs = append(b.Jobs, Workload{Kind: kind, Namespace: j.Namespace, Name: j.Name, Pod: j.Spec.JobTemplate.Spec.Template.Spec})
 	}
 	return nil
 }
@@ -239,7 +247,7 @@ func (b Bundle) Has(w Workload) bool { return slices.ContainsFunc(b.Workloads, w
 // Images lists the images of all containers, sorted.
 func (b Bundle) Images() []string {
 	var all []string
-	for _, w := range b.Workloads {
+	for _, w := range slices.Concat(b.Workloads, b.Jobs) {
 		for _, c := range slices.Concat(w.Pod.InitContainers, w.Pod.Containers) {
 			all = append(all, c.Image)
 		}
@@ -258,7 +266,7 @@ type SecretRef struct {
 // Secrets lists the Secrets that the workloads cannot start without.
 func (b Bundle) Secrets() []SecretRef {
 	var all []SecretRef
-	for _, w := range b.Workloads {
+	for _, w := range slices.Concat(b.Workloads, b.Jobs) {
 		for _, v := range w.Pod.Volumes {
 			if v.Projected != nil {
 				all = append(all, projectedSecrets(w.Namespace, v.Projected.Sources)...)

@@ -43,11 +43,19 @@ spec:
           sources:
           - secret: {name: projected, items: [{key: clouds.yaml, path: clouds.yaml}]}
           - secret: {name: projected, items: [{key: cacert, path: cacert}], optional: true}
+`, `
+kind: CronJob
+metadata: {name: check, namespace: ns}
+spec: {jobTemplate: {spec: {template: {spec: {containers: [{name: c, image: checker}], volumes: [{name: a, secret: {secretName: reader}}]}}}}}
 `)
+	if diff := cmp.Diff([]string{"checker"}, b.Images()); diff != "" {
+		t.Errorf("images (-want +got):\n%s", diff)
+	}
 	want := []SecretRef{
 		{Namespace: "ns", Name: "unsaid"},
 		{Namespace: "ns", Name: "needed", Keys: []string{"clouds.yaml", "ca.crt"}},
 		{Namespace: "ns", Name: "projected", Keys: []string{"clouds.yaml"}},
+		{Namespace: "ns", Name: "reader"},
 	}
 	if diff := cmp.Diff(want, b.Secrets()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
