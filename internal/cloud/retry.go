@@ -92,7 +92,7 @@ func (t retrier) pause(resp *http.Response, attempt int) time.Duration {
 func RetryAfter(h http.Header, now time.Time) (time.Duration, bool) {
 	value := h.Get("Retry-After")
 	if seconds, err := strconv.Atoi(value); err == nil && seconds >= 0 {
-		return time.Duration(seconds) * time.Second, true
+		return time.Duration(min(seconds, 86400)) * time.Second, true // more would overflow
 	}
 	if at, err := http.ParseTime(value); err == nil {
 		return max(0, at.Sub(now)), true

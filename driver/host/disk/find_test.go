@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -294,4 +295,14 @@ func TestTheBusIsScannedInTimeForItsCaller(t *testing.T) {
 			t.Errorf("a caller without a deadline: want %s, got %s", rescanAfter, got)
 		}
 	})
+}
+
+// A tenant writes the partition table, too, and udev tells the kernel about a btrfs in each partition.
+func TestThePartitionsOfAVolumeAreNodesOfIt(t *testing.T) {
+	b := newFakeFinder(t)
+	b.Sysfs(t, "vdb", map[string]string{"dev": "252:16\n", "serial": serial + "\n", "vdb1/partition": "1\n", "vdb1/dev": "252:17\n"})
+	b.List(t.Context())
+	if got := b.VolumeNodes(); !slices.Contains(got, b.Node("vdb")) || !slices.Contains(got, b.Node("vdb1")) {
+		t.Errorf("want disk and partition, got %q", got)
+	}
 }

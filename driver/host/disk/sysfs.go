@@ -83,6 +83,9 @@ func (f *Finder) VolumeNodes() []string {
 	for _, name := range names {
 		if f.lastSerial(name).IsVolume() || f.connected(name) {
 			nodes = append(nodes, f.Node(name))
+			for _, partition := range f.Partitions(name) { // a tenant writes the partition table too, and udev tells the kernel about each
+				nodes = append(nodes, f.Node(partition))
+			}
 		}
 	}
 	return nodes

@@ -424,3 +424,15 @@ func TestTheSizeOfADamagedExtIsThatOfItsBackupsToo(t *testing.T) {
 }
 
 func withChecksum(super []byte) { binary.LittleEndian.PutUint32(super[0x3FC:], extChecksum(super)) }
+
+// A superblock may hold any number.
+func TestASuperblockWithoutInodesIsNoUnfinishedFileSystem(t *testing.T) {
+	super := make([]byte, 1024)
+	binary.LittleEndian.PutUint16(super[56:], 0xEF53)
+	for at, value := range map[int]uint32{0x04: 16384, 0x20: 8192, 0x28: 8} {
+		binary.LittleEndian.PutUint32(super[at:], value)
+	}
+	if unfinished, _ := extUnfinished(bytes.NewReader(append(make([]byte, 1024), super...)), []Copy{{bytes: super}}); unfinished {
+		t.Error("want it taken for no work of mkfs")
+	}
+}

@@ -74,7 +74,7 @@ func (e *extReader) onlyMkfsInodes() (bool, error) {
 		return false, nil
 	}
 	groups := e.u32(0x00) / perGroup
-	if groups*e.descriptor > most {
+	if groups == 0 || groups*e.descriptor > most {
 		return false, nil
 	}
 	descriptors, err := e.read(e.u32(0x14)+1, groups*e.descriptor)
