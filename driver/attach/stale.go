@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/cinder-csi/cinder-csi/driver/cause"
-	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"github.com/cinder-csi/cinder-csi/internal/pages"
 )
@@ -70,7 +69,7 @@ func (s *Service) deleteStaleAttachment(ctx context.Context, seen observation) e
 
 // deleteCommand is the command by which an administrator deletes an attachment.
 func deleteCommand(a volume.Attachment) string {
-	if !contract.IsUUID(a.ID) { // the cloud chooses it
+	if !volume.ID(a.ID).Exists() { // the cloud chooses it
 		a.ID = "ATTACHMENT"
 	}
 	return "openstack --os-volume-api-version 3.27 volume attachment delete " + a.ID
