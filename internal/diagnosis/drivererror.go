@@ -66,7 +66,7 @@ var (
 		"if the other cluster still exists, leave the volume to it. If it is lost, change the mark; this prints the commands: " + pages.AnotherClusterID.String(),
 		run("kubectl", "cinder", "recover", "--cluster-id", "OLD", "--new-cluster-id", "NEW", "--output", "commands", "--os-cloud", "CLOUD"),
 	}
-	quotaAdvice = []string{"delete volumes that nobody needs, or have the operator of the cloud raise the quota; the driver then succeeds by itself", run("openstack", "quota", "show", "--volume", "--usage")}
+	quotaAdvice = []string{"claim less, delete volumes that nobody needs, or have the operator of the cloud raise the quota; the driver then succeeds by itself", run("openstack", "limits", "show", "--absolute")}
 	zoneAdvice  = []string{
 		"Cinder finds no place for the volume: choose another zone or type, or have the operator of the cloud add capacity", run("openstack", "availability", "zone", "list", "--volume"), run("openstack", "volume", "type", "list"),
 	}
