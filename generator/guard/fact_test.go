@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 
@@ -135,6 +136,30 @@ func TestAFactOfATypeIsReadWithItsName(t *testing.T) {
 		want := "cloud: volumeTypes[" + name + "].zones changes from az1 to az2: StorageClass"
 		if len(changes) != 1 || !strings.HasPrefix(changes[0].Message, want) {
 			t.Errorf("type %q: want one change that begins %q, got %v", name, want, messagesOf(changes))
+		}
+	}
+}
+
+// The generator gave the fact of a volume type another name. An unchanged cloud is no change of the cloud.
+func TestAFactUnderItsFormerNameIsAChangeOfTheGenerator(t *testing.T) {
+	cloud := inventory("standard", "fast")
+	old := read(t, decide(t, cloud, plainConfig, v1alpha1.Vanilla))
+	renamed := 0
+	for i, d := range old.Decisions {
+		for j, f := range d.Facts {
+			if name, of, found := strings.Cut(f.Name, "["); found && name == "volumeTypes" && strings.HasSuffix(of, "].id") {
+				old.Decisions[i].Facts[j] = v1alpha1.NamedFact{Name: "volumeTypes has " + strconv.Quote(strings.TrimSuffix(of, "].id"))}
+				renamed++
+			}
+		}
+	}
+	changes := compare(t, old, cloud, plainConfig, v1alpha1.Vanilla)
+	if renamed == 0 || len(changes) == 0 {
+		t.Fatalf("want a line for each of %d facts, got none", renamed)
+	}
+	for _, c := range changes {
+		if c.Class != v1alpha1.GeneratorChange {
+			t.Errorf("want a change of the generator, got %s: %s", c.Class, c.Message)
 		}
 	}
 }

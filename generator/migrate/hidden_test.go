@@ -219,3 +219,42 @@ func TestWhatIsPublicIsImported(t *testing.T) {
 		t.Errorf("want %q in\n%s", want, notes)
 	}
 }
+
+// A person runs the command, and the manifest chooses its words.
+func TestTheCommandForACloudConfNamesTheFileOfTheDriverAndNoOtherWord(t *testing.T) {
+	for name, test := range map[string]struct{ conf, secret, want string }{
+		"as the driver reads it": {"/etc/config/cloud-config", "conf", `get secret conf -o 'go-template={{index .data "cloud-config" | base64decode}}'`},
+		"no key of a Secret":     {"/etc/config/x' ; touch evil #", "conf", `get secret conf -o 'go-template={{index .data "cloud.conf" | base64decode}}'`},
+		"no name of a Secret":    {"/etc/config/cloud.conf", "conf; touch evil", `get secret SECRET -o`},
+	} {
+		manifest := strings.Replace(controllerWith(fmt.Sprintf("args: ['--cluster=x', %q]", "--cloud-config="+test.conf)), "containers:",
+			fmt.Sprintf("volumes: [{name: c, secret: {secretName: %q}}], containers:", test.secret), 1)
+		if _, notes := imported(t, manifest); !strings.Contains(notes, test.want) || strings.Contains(notes, "base64decode}}' > cloud.conf) touch") {
+			t.Errorf("%s: want %s in\n%s", name, test.want, notes)
+		}
+	}
+}
+
+func TestANoteSaysWhichKeyTakesALabel(t *testing.T) {
+	for key, want := range map[string]string{"podAnnotations": "spec.roles.controller.podAnnotations", "podLabels": "spec.roles.controller.podLabels"} {
+		_, notes := imported(t, "csi: {plugin: {controllerPlugin: {"+key+": {db-password: x}}}}")
+		if !strings.Contains(notes, "write it into "+want) {
+			t.Errorf("%s: want %s in\n%s", key, want, notes)
+		}
+	}
+}
+
+// A password that nobody escaped has signs that no URL has.
+func TestAURLThatMayHaveALoginIsNotImported(t *testing.T) {
+	if spec, notes := imported(t, controllerWith(`args: [--cluster=x], env: [{name: OS_AUTH_URL, value: 'http://u:pa"ss@p:1'}]`)); strings.Contains(spec+notes, "ss@p") {
+		t.Errorf("got\n%s%s", spec, notes)
+	}
+}
+
+func TestOnlyATextThatIsAReferenceIsATemplate(t *testing.T) {
+	for text, want := range map[string]bool{"ref+vault://a/b": true, "pref+erred": false, "a{{b}}": true, "plain": false} {
+		if got := holdsTemplate(text); got != want {
+			t.Errorf("%q: want %v", text, want)
+		}
+	}
+}

@@ -65,6 +65,9 @@ func TestAFormerKeyIsRefusedWithItsName(t *testing.T) {
 		t.Fatal(err)
 	}
 	spec := schema["properties"].(map[string]any)["spec"].(map[string]any)["properties"].(map[string]any)
+	if former["Spec.planes"] != "roles" {
+		t.Errorf("want what spec.planes is called now, got %v", former)
+	}
 	for old, now := range former {
 		key := strings.TrimPrefix(old, "Spec.")
 		if s, _ := spec[key].(map[string]any); s["not"] == nil || !strings.Contains(s["description"].(string), now) {

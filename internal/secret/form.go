@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"regexp"
 	"strings"
+	"unicode"
 )
 
 // form is how a kind of credential looks, whatever its name is.
@@ -44,13 +45,19 @@ func In(text string) string {
 // encodedKey may also be a certificate, which is no secret. Where too much is only a nuisance, Tokens takes both.
 const encodedKey = "a PRIVATE KEY in base64"
 
-// hidesKey reports whether a text in base64 has a private key, also behind certificates, and on several lines.
+// longestKey is how many characters of base64 a key is looked for in, and mostKeys how often. A chain of certificates with its key is shorter.
+const longestKey, mostKeys = 32 << 10, 64
+
+// hidesKey reports whether a text in base64 has a private key, also behind certificates, and on several lines. A text that begins more often than
+// anybody needs may hide one.
 func hidesKey(text string, begin *regexp.Regexp) bool {
-	for _, at := range begin.FindAllStringIndex(text, -1) {
-		run := strings.NewReplacer("\r", "", "\n", "", " ", "", "\t", "", "-", "+", "_", "/").Replace(text[at[0]:])
-		if end := strings.IndexFunc(run, func(c rune) bool { return !strings.ContainsRune(alphabet, c) }); end >= 0 {
-			run = run[:end]
-		}
+	all := begin.FindAllStringIndex(text, mostKeys+1)
+	if len(all) > mostKeys {
+		return true
+	}
+	for _, at := range all {
+		run := strings.Map(ofBase64, text[at[0]:min(len(text), at[0]+longestKey)])
+		run, _, _ = strings.Cut(run, "=")
 		decoded, _ := base64.RawStdEncoding.DecodeString(run) // what stands before a mistake
 		if strings.Contains(string(decoded), "PRIVATE KEY") {
 			return true
@@ -59,7 +66,20 @@ func hidesKey(text string, begin *regexp.Regexp) bool {
 	return false
 }
 
-const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+// ofBase64 is a character of base64, without the spaces between lines. What ends the text is "=".
+func ofBase64(c rune) rune {
+	switch {
+	case unicode.IsSpace(c):
+		return -1
+	case c == '-':
+		return '+'
+	case c == '_':
+		return '/'
+	case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '+', c == '/':
+		return c
+	}
+	return '='
+}
 
 // Tokens matches the credentials that are nothing else from their first sign to their last.
 var Tokens = func() *regexp.Regexp {

@@ -56,14 +56,16 @@ func TestAFormSaysWhatATextIs(t *testing.T) {
 		return base64.StdEncoding.EncodeToString([]byte("-----BEGIN " + kind + "-----\n" + planted))
 	}
 	pair := base64.StdEncoding.EncodeToString([]byte("-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n-----BEGIN PRIVATE KEY-----\n" + planted))
+	urlSafe := base64.URLEncoding.EncodeToString([]byte("-----BEGIN CERTIFICATE-----\nMM\xfb\xef\xbe\xff\xff\xff-----END CERTIFICATE-----\n-----BEGIN PRIVATE KEY-----\n" + planted))
 	for kind, of := range map[string]struct{ is, isNot []string }{
 		"a PRIVATE KEY": {[]string{"-----BEGIN EC PRIVATE KEY-----\nx"}, []string{"-----BEGIN CERTIFICATE-----\nx", "-----BEGIN PUBLIC KEY-----", "a private network"}},
 		"a PRIVATE KEY in base64": {
 			[]string{
 				encoded("PRIVATE KEY"), encoded("RSA PRIVATE KEY"), encoded("EC PRIVATE KEY"), encoded("OPENSSH PRIVATE KEY"), encoded("ENCRYPTED PRIVATE KEY"), encoded("DSA PRIVATE KEY"),
-				encoded("PGP PRIVATE KEY BLOCK"), pair, pair[:76] + "\n  " + pair[76:],
+				encoded("PGP PRIVATE KEY BLOCK"), pair, pair[:76] + "\n  " + pair[76:], urlSafe,
+				strings.Repeat(encoded("CERTIFICATE")+" ", mostKeys+1),
 			},
-			[]string{encoded("CERTIFICATE"), encoded("PUBLIC KEY"), encoded("TRUSTED CERTIFICATE")},
+			[]string{encoded("CERTIFICATE"), strings.Repeat(encoded("CERTIFICATE")+" ", mostKeys), encoded("PUBLIC KEY"), encoded("TRUSTED CERTIFICATE")},
 		},
 		"a login in a URL": {
 			[]string{"postgres://user:" + planted + "@db/x", "http://:" + planted + "@redis:6379", "https://u:p/ss@host", "amqp:\\/\\/u:" + planted + "@mq", "see http://u:p@h."},

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"github.com/cinder-csi/cinder-csi/internal/cloud"
 )
 
 func TestRetryRepeatsOnlyWhatDidNoHarm(t *testing.T) {
@@ -114,6 +115,14 @@ func TestCheck9TooManyRequestsSucceedAfterRetryAfter(t *testing.T) {
 }
 
 // Nobody waits for another attempt: the failure of the first is the answer.
+func TestAPauseOfManyYearsIsADay(t *testing.T) {
+	for _, seconds := range []string{"86401", "9223372037", "9223372036854775807"} {
+		if got, ok := cloud.RetryAfter(http.Header{"Retry-After": {seconds}}, time.Now()); !ok || got != 24*time.Hour {
+			t.Errorf("%s: want a day, got %s", seconds, got)
+		}
+	}
+}
+
 func TestAFailedReadIsNotRepeatedWhereNobodyWaits(t *testing.T) {
 	t.Parallel()
 	ended, end := context.WithCancel(t.Context())

@@ -276,3 +276,17 @@ func TestKnownValuesThatOverlapGoAsAWhole(t *testing.T) {
 		}
 	}
 }
+
+// Of a beginning with too many lengths the longest goes, whatever stands there. One more length is one more reading of the text.
+func TestABeginningOfTooManyLengthsGoesAsTheLongest(t *testing.T) {
+	for lengths, want := range map[int]string{mostLengths: "abcdefgh-other", mostLengths + 1: Redacted} {
+		r := NewRedactor()
+		for i := range lengths {
+			r.learn("abcdefgh" + strings.Repeat("a", i))
+		}
+		delete(r.known, "abcdefgh") // the text begins with no other value
+		if got := r.Known("abcdefgh-other"); got != want {
+			t.Errorf("%d lengths: want %s, got %s", lengths, want, got)
+		}
+	}
+}
