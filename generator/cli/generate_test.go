@@ -145,6 +145,12 @@ func TestCheckOfABrokenPlanIsADifferenceAndGenerateRefuses(t *testing.T) {
 	b := newBed(t)
 	dir := filepath.Join(b.dir, "out")
 	b.ok(t, generation("vanilla", "helm", dir)...)
+	edited := strings.Replace(files(t, dir)["plan.yaml"], "\nconfig:\n", "\nconfig:\n  planes: {}\n", 1)
+	b.file(t, "out/plan.yaml", edited)
+	if _, stderr, code := b.run(t, generation("vanilla", "helm", dir)...); code != Refused || !strings.Contains(stderr, "it is now called roles") ||
+		!strings.Contains(stderr, "undoes an edit since the last commit") || strings.Contains(stderr, "branch") {
+		t.Errorf("want exit 3, and nothing about a merge that there was not, got %d: %s", code, stderr)
+	}
 	b.file(t, "out/plan.yaml", "mine: true\n")
 	if stdout, _, code := b.run(t, generation("vanilla", "helm", dir, "--check")...); code != Different || !oneLine(stdout, "handEdit: plan.yaml is in the way") {
 		t.Errorf("want exit 2 and a hand edit of plan.yaml, got %d: %q", code, stdout)

@@ -1,8 +1,13 @@
 package plan
 
 import (
+	"encoding/json"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/cinder-csi/cinder-csi/charts"
 )
 
 // checks runs every check of a configuration's pods and driver settings that needs no fact.
@@ -76,11 +81,6 @@ func TestAPodSettingThatTheClusterWouldRefuseIsAnErrorNow(t *testing.T) {
 		"roles: {node: {env: {NODE_NAME: a}}}":                                                   "spec.roles.node.env.NODE_NAME: the bundle sets it",
 		"driver: {extraArgs: {controller: ['--remove-startup-taint=true']}}":                     "use spec.nodeLifecycle.startupTaint",
 		"driftCheck: {schedule: hourly}":                                                         `"hourly" is not a schedule`,
-		"driftCheck: {schedule: 'CRON_TZ=UTC 0 6 * * *'}":                                        "is not a schedule",
-		"driftCheck: {schedule: '0 6 * * * '}":                                                   "is not a schedule",
-		"driftCheck: {schedule: '+5 6 * * *'}":                                                   "is not a schedule",
-		"driftCheck: {schedule: \"0\\t6 * * *\"}":                                                "is not a schedule",
-		"driftCheck: {schedule: '0 25 * * *'}":                                                   "is not a schedule",
 	} {
 		if got := strings.Join(checks(t, spec), "\n"); !strings.Contains(got, want) {
 			t.Errorf("%s: want %q, got %q", spec, want, got)
@@ -98,13 +98,42 @@ func TestPodSettingsThatAreRightPass(t *testing.T) {
 		"roles: {controller: {env: {GODEBUG: netdns=go}, podAnnotations: {example.com/a: b}}}",
 		"roles: {controller: {affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: a, operator: Lt, values: ['5']}]}]}}}}}",
 		"roles: {controller: {topologySpreadConstraints: [{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: DoNotSchedule, minDomains: 2, labelSelector: {matchLabels: {app: cinder-csi-controller}}, matchLabelKeys: [pod-template-hash]}]}}",
-		"driftCheck: {schedule: '@daily'}",
-		"driftCheck: {schedule: '*/5 6 * * 1-5'}",
-		"driftCheck: {schedule: '007 6 * * *'}",
-		"driftCheck: {schedule: '*/90 6,*-8 ? JAN-mar *'}",
 	} {
 		if got := checks(t, spec); len(got) > 0 {
 			t.Errorf("%s: want no problem, got %q", spec, got)
 		}
+	}
+}
+
+// What the plan takes, the chart takes: a bundle whose values the chart refuses is of no use.
+func TestThePlanAndTheChartJudgeSchedulesAlike(t *testing.T) {
+	text, err := charts.Files.ReadFile("cinder-csi/values.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var schema struct {
+		Properties struct {
+			DriftCheck struct {
+				Properties struct{ Schedule struct{ Pattern string } }
+			}
+		}
+	}
+	if err := json.Unmarshal(text, &schema); err != nil {
+		t.Fatal(err)
+	}
+	chart := regexp.MustCompile(schema.Properties.DriftCheck.Properties.Schedule.Pattern)
+	for schedule, right := range map[string]bool{
+		"": true, "@daily": true, "@hourly": true, "*/5 6 * * 1-5": true, "007 6 * * *": true, "*/90 6,*-8 ? JAN-mar *": true,
+		"@every 1h": true, "@every 1h30m": true, "@every 1.5h": true, "@every 90s": true,
+		"@every -1h": false, "@every +1h": false, "@every 1": false, "@every 1d": false, "@every h": false, "@every": false, "@every 1h ": false, "@every . ": false,
+		"@Daily": false, "@reboot": false, "hourly": false, "CRON_TZ=UTC 0 6 * * *": false, "TZ=UTC @daily": false, "0 6 * * * ": false, " 0 6 * * *": false,
+		"+5 6 * * *": false, "0\t6 * * *": false, "61 * * * *": false, "*/0 * * * *": false, "0 6 * *": false, "0 6 * * * *": false, "-5 * * * *": false,
+	} {
+		if plan := len(checks(t, "driftCheck: {schedule: "+strconv.Quote(schedule)+"}")) == 0; plan != right || chart.MatchString(schedule) != right {
+			t.Errorf("%q: want %t, the plan says %t and the chart %t", schedule, right, plan, chart.MatchString(schedule))
+		}
+	}
+	if len(checks(t, "driftCheck: {schedule: '0 25 * * *'}")) == 0 {
+		t.Error("want the range of each field checked, by the plan at least")
 	}
 }

@@ -25,8 +25,12 @@ func (d *decider) checkDriverSettings() {
 	}
 }
 
-// scheduleText is what a schedule may be made of. The library also reads a time zone, which the API server refuses, and signs, which the chart refuses.
-var scheduleText = regexp.MustCompile(`^[@*?0-9][-*?,/.0-9A-Za-z ]*[^ ]$`)
+// scheduleText is what the chart takes. The library also reads a time zone, which the API server refuses, signs, and a negative period, which
+// it takes for a second.
+var scheduleText = regexp.MustCompile(`^(@(yearly|annually|monthly|weekly|daily|midnight|hourly|every ([0-9]+\.?[0-9]*(ns|us|ms|s|m|h))+)|` +
+	scheduleField + `( +` + scheduleField + `){4})?$`)
+
+const scheduleField = `([*?]|0*[0-5]?[0-9]|[A-Za-z]{3})([-,]([*?]|0*[0-5]?[0-9]|[A-Za-z]{3})|/0*[1-9][0-9]*)*`
 
 // checkSchedule follows the API server, which reads a CronJob's schedule with the same library.
 func (d *decider) checkSchedule(key, schedule string) {

@@ -123,8 +123,13 @@ func (d *Dir) claim() string {
 			d.hashes[p] = nil
 		}
 	}
-	return d.Path + ": its " + PlanFile + " cannot be read. Take the whole bundle of one branch, then run generate again with the configuration of both. " +
-		"git restore --source=HEAD --staged --worktree " + d.Path + " keeps that of the commit that is checked out, and drops what the other branch changed in it"
+	restore := "git restore --source=HEAD --staged --worktree " + d.Path
+	if d.Damaged == HasConflict {
+		return d.Path + ": its " + PlanFile + " cannot be read. Take the whole bundle of one branch, then run generate again with the configuration of both. " +
+			restore + " keeps that of the commit that is checked out, and drops what the other branch changed in it"
+	}
+	return d.Path + ": its " + PlanFile + " cannot be read. " + restore + " undoes an edit since the last commit. " +
+		"Or run generate with --config and --force, which writes the file again; then nothing compares it with what is installed"
 }
 
 var (

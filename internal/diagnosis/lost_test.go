@@ -167,6 +167,37 @@ func driverSources(asked *[]string, path, controller, node string) diagnosis.Cli
 	return from
 }
 
+// Only a refusal is about rights. A pod whose Node was deleted is not reachable, and the API server answers 404.
+func TestTheAdviceAboutAPageThatIsNotReadFitsTheError(t *testing.T) {
+	for kind, want := range map[error]string{
+		cluster.ErrDenied: "this needs the right to get pods/portforward", cluster.ErrNotFound: "the pod or its Node is gone", cluster.ErrUnreachable: "run: kubectl --namespace ",
+	} {
+		page := func(context.Context, string, string, int, string) ([]byte, error) {
+			return nil, fmt.Errorf("no page: %w", kind)
+		}
+		var asked []string
+		from := driverSources(&asked, "", "", "")
+		from.Page, from.NodePage = page, page
+		gaps := diagnosis.ReadAllOperations(t.Context(), from).Unseen
+		r := recordings(t)["attaching-stuck"]
+		from = sources(t, r, diagnosistest.Replay(r.Cluster))
+		from.Page = page
+		gaps = append(gaps, diagnose(t, r, from).Unseen...)
+		read := 0
+		for _, g := range gaps {
+			if strings.Contains(g.Why, "no page") {
+				read++
+				if !strings.HasPrefix(g.Do, want) {
+					t.Errorf("%v: want %q, got %+v", kind, want, g)
+				}
+			}
+		}
+		if read < 3 {
+			t.Errorf("%v: want the gaps of three pods, got %+v", kind, gaps)
+		}
+	}
+}
+
 func TestTheOperationsOfEachPodAreListedWithTheirClaims(t *testing.T) {
 	var asked []string
 	from := driverSources(&asked, "/debug/operations",
