@@ -53,7 +53,7 @@ func handEdits(dir *worktree.Dir, files []worktree.FileChange) []v1alpha1.Change
 		case dir.Damaged != "" && f.Path == worktree.PlanFile:
 			change.Force = true
 			change.Refused = "--force makes it again, but then the guard is blind. Nothing compares the classes, the driver name, the cluster ID and the cloud with those in use. " +
-				"To keep the guard, restore the bundle of one branch and run generate again"
+				"To keep the guard, restore the bundle as the warning says, and run generate again"
 			change.Message = dir.Damaged
 		case f.HandEdited && f.Path == worktree.PlanFile:
 			change.Force, change.Refused = true, "only it says what may be installed; restore it from version control"
