@@ -131,7 +131,7 @@ var driverCauses = []Cause{
 	{QuotaBackups, "a quota of the project for backups is used up", "delete backups that nobody needs, or raise the quotas backups and backup_gigabytes", Cloud, false},
 	{QuotaExceeded, "a quota of the project is used up, and Cinder does not say which", "compare quota and usage: openstack limits show --absolute", Cloud, false},
 	{QuotaVolumeSize, "one volume may not be as large as the claim asks for", "ask for a smaller volume, or raise the quota per_volume_gigabytes", User, false},
-	{CreateType, "the volume type of the class does not exist, or the project may not use it", "name a volume type that the project may use in a new StorageClass", Cluster, false},
+	{CreateType, "the volume type of the class does not exist, or the project may not use it", "correct the parameter type of the StorageClass: delete the class and create it again, and then the claim", Cluster, false},
 	{CreateTypeSingle, "the access mode needs a volume type that allows several servers", "name a volume type with the extra spec multiattach in the StorageClass, or use an access mode for one node", Cluster, false},
 	{CreateZone, "no allowed zone can have the volume", "map compute zones to volume zones with [Zone] in cloud.conf, or turn topology off; check the zones of the StorageClass", Cluster, false},
 	{CreateNoBackend, "no backend of Cinder takes the volume, in this zone or at all", "choose another zone or type, or add capacity", Cloud, false},

@@ -1,6 +1,9 @@
 package diagnosis
 
 import (
+	"slices"
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/cinder-csi/cinder-csi/internal/shell"
@@ -71,3 +74,30 @@ func (s *walk) listAttachments() []string {
 }
 
 func (s *walk) volumeWord() string { return shell.ID(s.volumeID(), "VOLUME") }
+
+// Given are the flags with which the reader of a report named the cloud and the cluster, by the program that takes them. The reader copies the
+// commands of the report, which must ask the same ones.
+type Given map[string][]string
+
+// Complete adds the flags to the commands of a report.
+func (g Given) Complete(r *Report) {
+	for i, s := range r.Steps {
+		r.Steps[i].Do = slices.Clone(s.Do)
+		for j, do := range s.Do {
+			r.Steps[i].Do[j] = g.line(do)
+		}
+	}
+}
+
+func (g Given) line(do string) string {
+	command, is := strings.CutPrefix(do, "$ ")
+	program, rest, _ := strings.Cut(command, " ")
+	flags := shell.Line(g[program]...)
+	switch {
+	case !is || flags == "" || strings.HasPrefix(rest, "cinder "): // which names its own cloud
+		return do
+	case program == "cinder-csi-generator": // its flags belong to the command
+		return do + " " + flags
+	}
+	return "$ " + program + " " + flags + " " + rest
+}

@@ -52,6 +52,7 @@ func Diagnose(f Readings) Report {
 	for _, step := range steps {
 		step()
 	}
+	r.Who = string(meaningOf(cause.ID(r.Cause)).Who)
 	return r
 }
 

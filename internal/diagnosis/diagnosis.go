@@ -46,6 +46,7 @@ type Report struct {
 	Claim  string    `json:"claim"` // NAMESPACE/NAME
 	Time   time.Time `json:"time"`  // of the diagnosis; ages count from it
 	Cause  string    `json:"cause"` // an ID of package cause; None if nothing hangs. Scripts may depend on it
+	Who    string    `json:"who"`   // who can remove the cause
 	Steps  []Step    `json:"steps"`
 	Unseen []Gap     `json:"unseen"` // what could not be read
 }

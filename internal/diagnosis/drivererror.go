@@ -105,17 +105,22 @@ var adviceOf = map[cause.ID][]string{
 	cause.QuotaVolumes:       quotaAdvice, cause.QuotaGigabytes: quotaAdvice, cause.QuotaSnapshots: quotaAdvice, cause.QuotaBackups: quotaAdvice, cause.QuotaExceeded: quotaAdvice,
 	cause.CreateZone: zoneAdvice, cause.CreateNoBackend: zoneAdvice,
 	cause.CreateType: {
-		"correct the parameter type of the StorageClass: delete the class and create it again, and then the claim", run("openstack", "volume", "type", "list"), run("kubectl", "get", "storageclass", "--output", "yaml"),
+		meaningOf(cause.CreateType).Do, run("openstack", "volume", "type", "list"), run("kubectl", "get", "storageclass", "--output", "yaml"),
 	},
 	cause.AttachLimit: {"add a node, or move pods with volumes from this node"},
 	cause.CreateError: {"give the request IDs to the operator of the cloud; the driver tries again"},
+}
+
+func meaningOf(id cause.ID) cause.Cause {
+	row, _ := cause.Find(id)
+	return row
 }
 
 // driverError stops the walk with an error of the driver. The advice of the caller counts where the cause has none with commands. The operation may be
 // nil; it knows the request IDs of the writes.
 func (s *walk) driverError(name, what string, began time.Time, text string, o *Operation, advice ...string) {
 	id := causeOf(name, text)
-	row, _ := cause.Find(id)
+	row := meaningOf(id)
 	step := Step{Name: name, State: Failed, What: what, Since: since(began), Why: readable(text), Do: slices.Clone(adviceOf[id])}
 	if row.Passes {
 		step.State = Waiting

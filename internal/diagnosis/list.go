@@ -33,6 +33,9 @@ type Listing struct {
 	Time    time.Time `json:"time"`
 	Volumes []Row     `json:"volumes"`
 	Unseen  []Gap     `json:"unseen"`
+	// Pending are the claims, NAMESPACE/NAME, for which Kubernetes asked the driver for a volume that is not there yet. That is no finding: it may
+	// just be made. A claim that waits for its first pod is not among them.
+	Pending []string `json:"pending"`
 	// CinderRead says whether the volumes were compared with Cinder.
 	CinderRead bool `json:"cinderRead"`
 }
@@ -51,7 +54,7 @@ func (l Listing) Wrong() int {
 // List compares Kubernetes and Cinder volume by volume. It is a pure function. The lists are read one after the other: a volume that
 // changes meanwhile may have a finding, which the next list has no more.
 func List(f ListReadings) Listing {
-	l := Listing{Time: f.Now, Volumes: []Row{}, Unseen: f.Gaps, CinderRead: f.CinderRead}
+	l := Listing{Time: f.Now, Volumes: []Row{}, Unseen: f.Gaps, Pending: f.pending(), CinderRead: f.CinderRead}
 	if l.Unseen == nil {
 		l.Unseen = []Gap{}
 	}
@@ -106,6 +109,20 @@ func List(f ListReadings) Listing {
 	}
 	slices.SortFunc(l.Volumes, func(a, b Row) int { return strings.Compare(a.Claim+" "+a.Volume, b.Claim+" "+b.Volume) })
 	return l
+}
+
+// askedOf has the driver that shall make the volume of a claim. Kubernetes writes it when the claim needs the volume.
+const askedOf = "volume.kubernetes.io/storage-provisioner"
+
+func (f ListReadings) pending() []string {
+	names := []string{}
+	for name, c := range f.Claims {
+		if c.Status.Phase == corev1.ClaimPending && slices.Contains(f.Drivers, c.Annotations[askedOf]) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // handle is the ID of the volume in Cinder; empty if it is of another driver.
@@ -221,5 +238,8 @@ func PrintList(out io.Writer, l Listing, columns int) error {
 	}
 	p.unseen(l.Unseen)
 	p.line(fmt.Sprintf("\n%s, %d with a finding", Counted(len(l.Volumes), "volume"), l.Wrong()))
+	if len(l.Pending) > 0 {
+		p.line(printable.Line(fmt.Sprintf("%s Pending; to explain one: kubectl cinder volume %s", Counted(len(l.Pending), "claim"), l.Pending[0])))
+	}
 	return p.err
 }

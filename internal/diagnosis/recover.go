@@ -57,7 +57,8 @@ type RecoverOptions struct {
 	// Zones maps compute zones to volume zones, as the driver of the new cluster has it.
 	Zones contract.ZoneMap
 	// AnyZone leaves the zone out: for a driver without topology.
-	AnyZone bool
+	AnyZone   bool
+	OpenStack []string // flags of the openstack commands, which name the cloud
 }
 
 // Recovery is what Kubernetes needs to use the volumes, snapshots and backups of a lost cluster again.
@@ -351,7 +352,7 @@ func (r *recovery) volume(v RecoverableVolume, claims ambiguous) Restored {
 	}
 	for _, a := range v.Attachments {
 		note("server %s still has the volume: stop what uses it there, and detach it, before a pod of the new cluster uses the claim", a.Server)
-		one.Detach = append(one.Detach, []string{"openstack", "server", "remove", "volume", shell.ID(a.Server, "SERVER"), v.ID})
+		one.Detach = append(one.Detach, r.openstack("server", "remove", "volume", shell.ID(a.Server, "SERVER"), v.ID))
 	}
 	if v.Status != "available" && v.Status != "in-use" {
 		note("Cinder shows status %s: the driver attaches the volume when Cinder shows available", v.Status)
@@ -410,7 +411,11 @@ func (r *recovery) mark(words ...string) []string {
 	if r.New == r.Cluster {
 		return nil
 	}
-	return append([]string{"openstack"}, words...)
+	return r.openstack(words...)
+}
+
+func (r *recovery) openstack(words ...string) []string {
+	return slices.Concat([]string{"openstack"}, r.OpenStack, words)
 }
 
 // The API of external-snapshotter.

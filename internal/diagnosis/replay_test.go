@@ -8,11 +8,13 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
 	"github.com/cinder-csi/cinder-csi/internal/cluster"
 	"github.com/cinder-csi/cinder-csi/internal/diagnosis"
@@ -186,5 +188,60 @@ func TestAClusterThatDoesNotAnswerIsAnError(t *testing.T) {
 	from := sources(t, r, diagnosistest.Replay{})
 	if _, err := diagnosis.Read(t.Context(), from, "shop", "data"); !errors.Is(err, cluster.ErrUnreachable) {
 		t.Errorf("want ErrUnreachable, got %v", err)
+	}
+}
+
+// What the reader of a report copies asks the cloud and the cluster that the report is about.
+func TestTheCommandsOfAReportHaveTheFlagsOfItsReader(t *testing.T) {
+	given := diagnosis.Given{"openstack": {"--os-cloud", "my cloud"}, "cinder-csi-generator": {"--os-cloud", "my cloud"}, "kubectl": {"--context", "prod"}}
+	seen := map[string]bool{}
+	for name, r := range recordings(t) {
+		plain := diagnose(t, r, sources(t, r, diagnosistest.Replay(r.Cluster)))
+		report := plain
+		report.Steps = slices.Clone(plain.Steps)
+		given.Complete(&report)
+		for i, s := range report.Steps {
+			for j, do := range s.Do {
+				program, _, _ := strings.Cut(strings.TrimPrefix(do, "$ "), " ")
+				switch before := plain.Steps[i].Do[j]; {
+				case !strings.HasPrefix(do, "$ ") || program != "openstack" && program != "kubectl" && program != "cinder-csi-generator" || strings.HasPrefix(do, "$ kubectl cinder "):
+					if do != before {
+						t.Errorf("%s: %q became %q", name, before, do)
+					}
+				case program == "kubectl" && !strings.HasPrefix(do, "$ kubectl --context prod "), program != "kubectl" && !strings.Contains(do, " --os-cloud 'my cloud'"):
+					t.Errorf("%s: %s", name, do)
+				default:
+					seen[program] = true
+				}
+			}
+		}
+		if row, _ := cause.Find(cause.ID(report.Cause)); report.Who == "" || report.Who != string(row.Who) {
+			t.Errorf("%s: cause %s, who acts: %q", name, report.Cause, report.Who)
+		}
+	}
+	if !seen["openstack"] || !seen["kubectl"] {
+		t.Errorf("the recordings have commands of %v", seen)
+	}
+}
+
+// A full quota of another type is no reason.
+func TestOnlyTheQuotasOfTheTypeOfTheClassAreNamed(t *testing.T) {
+	r := recordings(t)["quota-full"]
+	full := diagnosis.Quota{Limit: 1, InUse: 1}
+	for class, want := range map[string]string{
+		"fast":                                 "quota gigabytes_fast is 1, of which 1 are used or reserved, quota volumes_fast is 1, of which 1 are used or reserved",
+		"gold_ssd":                             "quota gigabytes_gold_ssd is 1, of which 1 are used or reserved",
+		"9f445367-ee0c-4f56-93e5-9bdef423e884": "gigabytes_gold_ssd",
+		"":                                     "gigabytes_gold_ssd",
+	} {
+		f := readingsOf(t, r)
+		f.Class.Parameters = map[string]string{"type": class}
+		f.Cloud.Quota = map[string]diagnosis.Quota{"gigabytes_fast": full, "volumes_fast": full, "gigabytes_gold_ssd": full, "gigabytes": {Limit: 100}}
+		report := diagnosis.Diagnose(f)
+		why := report.Steps[len(report.Steps)-1].Why
+		_, quotas, _ := strings.Cut(why, "[quota.gigabytes]; ")
+		if !strings.Contains(quotas, want) || len(want) > 30 && quotas != want {
+			t.Errorf("type %q: want %q, got %q", class, want, quotas)
+		}
 	}
 }

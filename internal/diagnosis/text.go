@@ -34,6 +34,9 @@ func Print(out io.Writer, r Report, columns int) error {
 	p.unseen(r.Unseen)
 	p.line("")
 	p.line(causeLine("Cause: ", r.Cause))
+	if r.Hangs() {
+		p.line("Who:   " + r.Who)
+	}
 	return p.err
 }
 
@@ -53,8 +56,7 @@ func (p *printer) unseen(gaps []Gap) {
 
 // causeLine names a cause and what it means.
 func causeLine(before, id string) string {
-	row, _ := cause.Find(cause.ID(id))
-	return before + id + " (" + row.Means + ")"
+	return before + id + " (" + meaningOf(cause.ID(id)).Means + ")"
 }
 
 func (p *printer) step(s Step, now time.Time) {

@@ -27,7 +27,7 @@ func newList(w World, timeout *time.Duration) *cobra.Command {
 		Short: "List every volume of the driver, and what Kubernetes and Cinder say differently",
 		Long: `Lists each PersistentVolume of the driver with its claim, pods, nodes, and the volume in Cinder. A finding is a volume that Cinder does not
 have, or shows in an error status, or smaller than the PersistentVolume. So is an attachment that only one of both shows, and an attach or
-detach that fails or takes more than two minutes.
+detach that fails or takes more than two minutes. The last line counts claims without a volume.
 
 It changes nothing. Kubernetes and Cinder are read one after the other: a volume that changes meanwhile may have a finding that the next
 list does not have. Credentials of another project make every volume look lost. Exit code 0: no finding. 1: there are findings, or something could not be
@@ -64,6 +64,7 @@ func (v *command) list(ctx context.Context, wrong bool) error {
 	l.Volumes = slices.DeleteFunc(l.Volumes, func(r diagnosis.Row) bool {
 		return wrong && len(r.Findings) == 0 || v.objects != "" && !strings.HasPrefix(r.Claim, v.objects+"/")
 	})
+	l.Pending = slices.DeleteFunc(l.Pending, func(claim string) bool { return v.objects != "" && !strings.HasPrefix(claim, v.objects+"/") })
 	if v.output == asTable {
 		err = diagnosis.PrintList(v.Stdout, l, v.columns())
 	} else {

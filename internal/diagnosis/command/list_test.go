@@ -2,6 +2,7 @@ package command_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -11,7 +12,13 @@ import (
 func TestListShowsEachVolumeAndExitsOneForAFinding(t *testing.T) {
 	_, env, volume := simulated(t)
 	const failed = `{"metadata": {"name": "bad"}, "spec": {"csi": {"driver": "cinder.csi.openstack.org", "volumeHandle": "z"}, "claimRef": {"namespace": "other", "name": "db"}}, "status": {"phase": "Failed", "message": "cannot delete"}}`
+	claim := func(name, phase, provisioner string) string {
+		return fmt.Sprintf(`{"metadata": {"namespace": "shop", "name": %q, "annotations": {"volume.kubernetes.io/storage-provisioner": %q}}, "spec": {"volumeName": "pvc-u"}, "status": {"phase": %q}}`, name, provisioner, phase)
+	}
 	servers := map[string]map[string]string{"": {
+		"/api/v1/persistentvolumeclaims": `{"items": [` + strings.Join([]string{
+			claim("waits", "Pending", "cinder.csi.openstack.org"), claim("of-another", "Pending", "nfs"), claim("no-pod", "Pending", ""), claim("data", "Bound", "cinder.csi.openstack.org"),
+		}, ", ") + `]}`,
 		"/api/v1/persistentvolumes": `{"items": [` + strings.ReplaceAll(pvcU, volumeID, volume) + `, ` + failed + `]}`, "/apis/storage.k8s.io/v1/csidrivers": `{"items": []}`, "/api/v1/pods": `{"items": []}`,
 		"/apis/storage.k8s.io/v1/volumeattachments": `{"items": []}`, "/apis/storage.k8s.io/v1/csinodes": `{"items": []}`,
 	}}
@@ -34,6 +41,12 @@ func TestListShowsEachVolumeAndExitsOneForAFinding(t *testing.T) {
 			if v.Claim != test.volumes[i] {
 				t.Errorf("%q: want %q, got %+v", test.args, test.volumes, l.Volumes)
 			}
+		}
+	}
+	for namespace, want := range map[string]bool{"shop": true, "other": false} {
+		stdout, _, _, _ := pluginWith(t, env, servers, "list", "--wrong", "-n", namespace)
+		if strings.HasSuffix(stdout, "\n1 claim Pending; to explain one: kubectl cinder volume shop/waits\n") != want {
+			t.Errorf("namespace %s: want the claim named %t, got %s", namespace, want, stdout)
 		}
 	}
 	stdout, stderr, code, _ := plugin(t, servers, "list")

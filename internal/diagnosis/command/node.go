@@ -61,6 +61,9 @@ func (v *command) node(ctx context.Context, name string) error {
 		return err
 	}
 	r := diagnosis.OnNode(readings)
+	for i := range r.Waiting {
+		v.given().Complete(&r.Waiting[i])
+	}
 	if v.output == asTable {
 		err = diagnosis.PrintNode(v.Stdout, r, v.columns())
 	} else {

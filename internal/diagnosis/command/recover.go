@@ -127,6 +127,7 @@ func (v *command) recover(ctx context.Context, r recovering) error {
 	if r.Cluster == "" {
 		return fmt.Errorf("%w: name the lost cluster with --cluster-id; %s", ErrUsage, marksText(lost.Marks()))
 	}
+	r.OpenStack = v.given()["openstack"]
 	recovery := diagnosis.Recover(lost, r.RecoverOptions)
 	if err := v.printRecovery(recovery); err != nil {
 		return err

@@ -184,6 +184,7 @@ func (v *command) run(ctx context.Context, args []string) error {
 			return err
 		}
 		r := diagnosis.Diagnose(readings)
+		v.given().Complete(&r)
 		reports = append(reports, r)
 		blind = cmp.Or(blind, diagnosis.Blind(r.Unseen))
 		if r.Hangs() {
@@ -212,6 +213,24 @@ func (v *command) cluster() (*cluster.Cluster, error) {
 		return nil, fmt.Errorf("%w: %w; name a cluster with --kubeconfig or KUBECONFIG", ErrUsage, err)
 	}
 	return k, nil
+}
+
+// given are the flags for the commands of a report. With a hosted control plane its kubectl commands are for two clusters.
+func (v *command) given() diagnosis.Given {
+	flags := func(pairs ...string) (set []string) {
+		for i := 0; i < len(pairs); i += 2 {
+			if pairs[i+1] != "" {
+				set = append(set, pairs[i], pairs[i+1])
+			}
+		}
+		return set
+	}
+	cloud := flags("--os-cloud", cmp.Or(v.cloud.CloudName, v.Env("OS_CLOUD")), "--os-region-name", v.cloud.Region, "--os-cacert", v.cloud.CACert)
+	g := diagnosis.Given{"openstack": cloud, "cinder-csi-generator": cloud}
+	if v.controller.Kubeconfig == "" {
+		g["kubectl"] = flags("--kubeconfig", v.kube.Kubeconfig, "--context", v.kube.Context)
+	}
+	return g
 }
 
 var errNoCredentials = errors.New("no credentials are given")
