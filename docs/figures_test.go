@@ -48,6 +48,9 @@ var sameFigures = []struct{ page, says, source, has string }{
 	{"../README.md", `its inventory, (\w+) bundles`, "../test/suite/demo/bundles.go", `and the (\w+) bundles`},
 	{"explanation/performance.md", `at least (\d+) ms`, "../driver/openstack/status/waiter.go", `minInterval += (\d+) \* time.Millisecond`},
 	{"explanation/node.md", "`pc` with a PCI bridge \\| (\\d+)", "../driver/host/NODE.md", "`pc` with a PCI bridge \\| (\\d+)"},
+	{"reference/sizing.md", `([0-9.]+) in virtual time`, "../test/suite/bench/RESULTS.md", `(?s)## 1 volume on .*?whole life of a volume: ([0-9.]+) calls`},
+	{"reference/sizing.md", `50 volumes at once on two servers \| ([0-9.]+) for`, "../test/suite/openstack/RESULTS.md", `calls for one volume \| ([0-9.]+) `},
+	{"reference/sizing.md", `1,000 volumes at once on 50 servers \| ([0-9.]+) for`, "../test/suite/bench/RESULTS.md", `(?s)## 1000 volumes on 50 servers.*?whole life of a volume: ([0-9.]+) calls`},
 	{"../README.md", `Its (\w+) controller pods`, "reference/costs.md", `there are (\w+) controller pods`},
 }
 
