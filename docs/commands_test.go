@@ -210,3 +210,20 @@ func howTos(t *testing.T) map[string]string {
 	}
 	return all
 }
+
+// kubectl takes these forms alone, and gives up after 30 s without --timeout. A value of jsonpath is what the API server shows: "2Gi", not "2048Mi".
+var waits = regexp.MustCompile(`^kubectl wait --for=(condition=[A-Za-z]+|delete|create|jsonpath='\{(\.[A-Za-z]+)+\}'=\S+) .*--timeout=[0-9]+[smh]`)
+
+func TestEveryWaitOfThePagesIsOneThatKubectlTakesAndEnds(t *testing.T) {
+	seen := 0
+	for _, page := range pages(t) {
+		for _, line := range regexp.MustCompile(`(?m)^ *kubectl wait .*$`).FindAllString(readPage(t, page), -1) {
+			if seen++; !waits.MatchString(strings.TrimSpace(line)) {
+				t.Errorf("%s: %s", page, strings.TrimSpace(line))
+			}
+		}
+	}
+	if seen < 4 {
+		t.Errorf("%d waits in the pages", seen)
+	}
+}
