@@ -58,9 +58,9 @@ func (s *sums) read(line string) bool {
 	case strings.HasPrefix(line, oursMarker) && !s.conflict:
 		s.conflict, s.before, s.ends = true, s.current, nil
 	case s.conflict && (line == middleMarker || strings.HasPrefix(line, baseMarker)):
-		s.ends, s.current = append(s.ends, s.current...), s.before
+		s.ends, s.current = union(s.ends, s.current), s.before
 	case s.conflict && strings.HasPrefix(line, theirsMarker):
-		s.conflict, s.current = false, append(s.ends, s.current...)
+		s.conflict, s.current = false, union(s.ends, s.current)
 	case line == "", strings.HasPrefix(line, sumPrefix):
 	case isPath:
 		s.current = []string{unquoted(path)}
@@ -73,7 +73,17 @@ func (s *sums) read(line string) bool {
 	default:
 		return false
 	}
-	return true
+	return len(s.current) <= mostSides && len(s.files) <= mostSides*mostFiles
+}
+
+// mostSides is more than the branches that git merges at a time. Each conflict could double the paths that a sum belongs to.
+const mostSides = 16
+
+// union are two lists of paths without repetitions.
+func union(a, b []string) []string {
+	both := slices.Concat(a, b)
+	slices.Sort(both)
+	return slices.Compact(both)
 }
 
 // listed finds the paths in a plan.yaml that nothing else can be read from.
@@ -118,7 +128,7 @@ func (d *Dir) claim() string {
 	}
 	settled := outsideOfConflicts(d.planBytes)
 	d.Target, d.Format = only(targetLine, settled), only(formatLine, settled)
-	for _, found := range listed.FindAllSubmatch(d.planBytes, -1) {
+	for _, found := range listed.FindAllSubmatch(d.planBytes, mostFiles) {
 		if p := unquoted(string(found[1])); isFile(p) {
 			d.hashes[p] = nil
 		}
