@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+	"github.com/cinder-csi/cinder-csi/internal/shell"
 )
 
 // The lines that git and others put around two versions of the same lines.
@@ -134,7 +135,7 @@ func (d *Dir) claim() string {
 		}
 	}
 	return d.Path + ": its " + PlanFile + " cannot be read. Take the whole bundle of one branch, then run generate again with the configuration of both. " +
-		"git restore --source=HEAD --staged --worktree " + d.Path + " keeps that of the commit that is checked out, and drops what the other branch changed in it"
+		"git restore --source=HEAD --staged --worktree " + shell.Word(d.Path) + " keeps that of the commit that is checked out, and drops what the other branch changed in it"
 }
 
 var (
