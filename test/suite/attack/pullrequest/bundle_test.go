@@ -264,6 +264,40 @@ func TestACheckoutOfTheBaseCannotMakeTheGeneratorFetchRunOrReadAnything(t *testi
 	o.check(t)
 }
 
+// The base of a bundle has no sum in plan.yaml, and a plan.yaml may name one where the command line of the pipeline names none.
+func TestACheckProvesTheBaseThatAPullRequestChanges(t *testing.T) {
+	inventory, err := filepath.Abs("../../../../overlays/inventory.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkout := t.TempDir()
+	if err := os.CopyFS(filepath.Join(checkout, "src"), os.DirFS(manifests)); err != nil {
+		t.Fatal(err)
+	}
+	dir := bundle(t, filepath.Join(checkout, "out"), "vanilla", "kustomize", "--base", "../src")
+	t.Chdir(checkout)
+	check := []string{"generate", "--inventory", inventory, "--target", "vanilla", "--format", "kustomize", "--output-dir", dir, "--check"}
+	for _, args := range [][]string{check, append(slices.Clone(check), "--base", "../src")} {
+		if _, stderr, code := pipeline(t, args...); code != cli.OK {
+			t.Fatalf("before the attack: exit %d: %s", code, stderr)
+		}
+	}
+	file := filepath.Join(checkout, "src/vanilla/rbac.yaml")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = append(text, "---\napiVersion: v1\nkind: ServiceAccount\nmetadata: {name: attacker, namespace: cinder-csi}\n"...)
+	if err := os.WriteFile(file, text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{check, append(slices.Clone(check), "--base", "../src")} {
+		if _, stderr, code := pipeline(t, args...); code != cli.Failure || !strings.Contains(stderr, "attacker") {
+			t.Errorf("%v: want exit 1, got %d: %s", args[len(args)-1:], code, stderr)
+		}
+	}
+}
+
 // bounded runs code that must end soon and allocate little.
 func bounded(t *testing.T, run func()) {
 	t.Helper()
