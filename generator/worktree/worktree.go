@@ -259,7 +259,10 @@ func (d *Dir) Changes(want map[string][]byte) ([]FileChange, error) {
 	for p := range d.hashes {
 		paths[p] = true
 	}
-	var changes []FileChange
+	changes, err := d.misleading(want)
+	if err != nil {
+		return nil, err
+	}
 	left := largestBundle
 	for _, p := range slices.Sorted(maps.Keys(paths)) {
 		c, changed, err := d.change(p, want)
@@ -273,7 +276,32 @@ func (d *Dir) Changes(want map[string][]byte) ([]FileChange, error) {
 			changes = append(changes, c)
 		}
 	}
+	slices.SortStableFunc(changes, func(a, b FileChange) int { return strings.Compare(a.Path, b.Path) })
 	return changes, nil
+}
+
+// misleading are files beside a kustomization of the bundle that make Argo CD or kustomize build something else. No run writes them.
+func (d *Dir) misleading(want map[string][]byte) ([]FileChange, error) {
+	root, err := os.OpenRoot(d.Path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	var found []FileChange
+	for _, p := range slices.Sorted(maps.Keys(want)) {
+		if path.Base(p) != "kustomization.yaml" {
+			continue
+		}
+		entries, _ := fs.ReadDir(root.FS(), path.Dir(p)) // one that does not exist has none
+		for _, e := range entries {
+			if strings.HasPrefix(e.Name(), ".argocd-source") || slices.Contains([]string{"kustomization.yml", "Kustomization", "Chart.yaml"}, e.Name()) {
+				found = append(found, FileChange{Path: path.Join(path.Dir(p), e.Name()), Action: Remove, Foreign: true})
+			}
+		}
+	}
+	return found, nil
 }
 
 func (d *Dir) change(p string, want map[string][]byte) (FileChange, bool, error) {

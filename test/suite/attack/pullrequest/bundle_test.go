@@ -298,6 +298,25 @@ func TestACheckProvesTheBaseThatAPullRequestChanges(t *testing.T) {
 	}
 }
 
+// Argo CD takes images and patches from such a file, and kustomize its kustomization. No other file changes.
+func TestACheckFindsAFileThatMakesOtherToolsBuildSomethingElse(t *testing.T) {
+	for _, name := range []string{".argocd-source.yaml", ".argocd-source-cinder-csi.yaml", "kustomization.yml", "Kustomization", "Chart.yaml", "base/Kustomization"} {
+		dir := bundleOf(t, "vanilla", "kustomize")
+		args := []string{"generate", "--inventory", "../../../../overlays/inventory.yaml", "--target", "vanilla", "--format", "kustomize", "--output-dir", dir}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("kustomize: {images: [x=attacker.example/x]}\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		for _, test := range []struct {
+			args []string
+			code int
+		}{{append(slices.Clone(args), "--check"), cli.Different}, {args, cli.Refused}} {
+			if stdout, stderr, code := pipeline(t, test.args...); code != test.code || !strings.Contains(stdout+stderr, name) {
+				t.Errorf("%s: want exit %d, got %d: %s%s", name, test.code, code, stdout, stderr)
+			}
+		}
+	}
+}
+
 // bounded runs code that must end soon and allocate little.
 func bounded(t *testing.T, run func()) {
 	t.Helper()
