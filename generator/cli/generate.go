@@ -318,7 +318,7 @@ func (g *generate) prove(w *World, r plan.Result, tree map[string][]byte) error 
 	return nil
 }
 
-// baseIsHere is whether the base of plan.yaml is in the working directory. Then whoever wrote plan.yaml wrote the base too, so that nothing else is read.
+// baseIsHere is whether the base of plan.yaml is in the working directory. The author of plan.yaml then is that of the base too, so that nothing else is read.
 func (g *generate) baseIsHere() bool {
 	here, err := verify.RealPath(".")
 	place, other := verify.RealPath(g.dir)
