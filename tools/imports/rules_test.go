@@ -37,7 +37,7 @@ var mayImport = rules{
 	"driver/host/mount":          {"driver/cause", "driver/volume", "driver/host/command", "driver/host/disk"},
 	"driver/host/metadata":       {"driver/cause", "driver/volume", "driver/contract", "driver/host/disk", "driver/host/wait"},
 	"driver/host/limit":          {"driver/volume", "driver/host/disk", "driver/host/mount"},
-	"driver/openstack":           {"driver/cause", "driver/volume", "driver/contract", "driver/openstack/status", "driver/openstack/transport", "internal/cloud", "internal/paging", "internal/pages"},
+	"driver/openstack":           {"driver/cause", "driver/volume", "driver/contract", "driver/openstack/status", "driver/openstack/transport", "internal/cloud", "internal/paging", "internal/pages", "internal/secret"},
 	"driver/openstack/status":    {"driver/cause", "driver/volume", "internal/paging"},
 	"driver/openstack/transport": {"driver/volume", "internal/cloud"},
 	"driver/kube":                {"driver/cause", "driver/contract", "driver/volume", "internal/kubeconfig"},
