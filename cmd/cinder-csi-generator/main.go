@@ -30,6 +30,7 @@ func main() {
 		debug.SetGCPercent(collectAt)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends what looks at no context
 	code := cli.Run(ctx, world(), os.Args[1:])
 	stop()
 	os.Exit(code)

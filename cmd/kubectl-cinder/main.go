@@ -19,6 +19,7 @@ var version = "dev"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends what looks at no context
 	columns, _, err := term.GetSize(int(os.Stdout.Fd()))
 	if err != nil {
 		columns = 0 // no terminal

@@ -8,6 +8,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/inflight"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"github.com/cinder-csi/cinder-csi/internal/shell"
 )
 
 // Attach attaches a volume to a server and returns once Cinder shows the attachment (CSI spec, ControllerPublishVolume).
@@ -139,7 +140,7 @@ func (s *Service) checkServer(ctx context.Context, id volume.ServerID, verb stri
 	}
 	if pair := s.serverMetadata.Missing(server); pair != "" {
 		return volume.Errorf(volume.NotOwned, "server %s %s no volume: its metadata lacks %s (--server-metadata). If it is a node of this cluster, run: openstack server set --property %s %s",
-			id, verb, pair, pair, id).Cause(cause.ServerForeign)
+			id, verb, pair, shell.Word(pair), id).Cause(cause.ServerForeign)
 	}
 	return nil
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
 	"github.com/cinder-csi/cinder-csi/internal/pages"
+	"github.com/cinder-csi/cinder-csi/internal/secret"
 )
 
 // errorRule gives the error kind for one kind of HTTP answer.
@@ -330,10 +331,15 @@ func faultIn(body []byte) (name, text string) {
 			Message string `json:"message"`
 		}
 		if json.Unmarshal(raw, &fault) == nil && fault.Message != "" {
-			return name, cloud.Clean(fault.Message)
+			return name, toldTenants(fault.Message)
 		}
 	}
 	return "", ""
+}
+
+// toldTenants is a text of the cloud as an event may have it. A gateway may repeat the token of a request, and tenants read events.
+func toldTenants(text string) string {
+	return secret.Tokens.ReplaceAllString(cloud.Clean(text), "REDACTED")
 }
 
 func serviceName(r request) string {

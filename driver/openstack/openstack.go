@@ -193,5 +193,5 @@ func requestID(h http.Header) string {
 	if id == "" {
 		id = h.Get("X-Compute-Request-Id")
 	}
-	return cloud.Clean(id[:min(len(id), maxRequestID)])
+	return toldTenants(id[:min(len(id), maxRequestID)])
 }

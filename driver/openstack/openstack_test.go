@@ -735,3 +735,14 @@ func TestACloudThatCannotBeConnectedToIsToldFromOneThatRefuses(t *testing.T) {
 		}
 	}
 }
+
+// Everybody who may read a claim may read its events, and a gateway may answer with what it got.
+func TestATokenThatTheCloudRepeatsIsInNoError(t *testing.T) {
+	token := "gAAAAABm" + strings.Repeat("Zm9v", 20)
+	for _, op := range operations {
+		c, _ := connect(t, answer{status: http.StatusForbidden, body: `{"forbidden": {"message": "the token ` + token + ` may not"}}`, header: map[string]string{"X-Openstack-Request-Id": token}})
+		if err := op.run(t.Context(), c); err != nil && (strings.Contains(err.Error(), token[8:]) || !strings.Contains(err.Error(), "the token REDACTED may not")) {
+			t.Errorf("%s: %v", op.name, err)
+		}
+	}
+}

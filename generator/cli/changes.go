@@ -11,6 +11,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/generator/report"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/generator/worktree"
+	"github.com/cinder-csi/cinder-csi/internal/shell"
 )
 
 // The forms of a report of changes.
@@ -59,7 +60,7 @@ func handEdits(dir *worktree.Dir, files []worktree.FileChange) []v1alpha1.Change
 			change.Force, change.Refused = true, "only it says what may be installed; restore it from version control"
 			change.Message = f.Path + " was edited by hand"
 		case f.HandEdited && dir.Conflicting(f.Path):
-			change.Force, change.Refused = true, "an edit by hand may be in it, and generate would lose it. Take the file of one branch, such as by git restore --source=HEAD "+f.Path+" in the directory, and run generate again"
+			change.Force, change.Refused = true, "an edit by hand may be in it, and generate would lose it. Take the file of one branch, such as by git restore --source=HEAD -- "+shell.Word(f.Path)+" in the directory, and run generate again"
 			change.Message = f.Path + " has the content of neither branch"
 		case f.HandEdited:
 			change.Force, change.Refused = true, "generate would lose the edit; keep your own changes in an overlay outside of the directory"

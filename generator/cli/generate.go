@@ -235,8 +235,8 @@ func (g *generate) run(ctx context.Context, w *World) error {
 	if err != nil {
 		return err
 	}
-	// The same version has proven these very bytes before it wrote them. With 2,000 classes, kustomize needs many seconds for that.
-	if unchanged := len(files) == 0 && dir.Plan.Generator == w.Version; !unchanged || !g.check && !g.diff {
+	// The same version has proven these very bytes before it wrote them, but a base outside of them may be another since then. With 2,000 classes, kustomize needs many seconds for that.
+	if unchanged := len(files) == 0 && dir.Plan.Generator == w.Version && g.base == ""; !unchanged || !g.check && !g.diff {
 		if err := g.prove(w, r, tree); err != nil {
 			return err
 		}
@@ -302,7 +302,7 @@ func (g *generate) render(w *World, r plan.Result) (map[string][]byte, v1alpha1.
 
 // prove builds a bundle before anybody sees it, and checks every object.
 func (g *generate) prove(w *World, r plan.Result, tree map[string][]byte) error {
-	if g.unbuilt {
+	if g.unbuilt && !g.baseIsHere() {
 		fmt.Fprintf(w.Stderr, "Without --base, the comparison takes %s from %s, and does not build the bundle\n", g.base, filepath.Join(g.dir, worktree.PlanFile))
 		return nil
 	}
@@ -316,6 +316,15 @@ func (g *generate) prove(w *World, r plan.Result, tree map[string][]byte) error 
 		return fmt.Errorf("nothing was written, because the bundle does not stand its own verification: %w", err)
 	}
 	return nil
+}
+
+// baseIsHere is whether the base of plan.yaml is in the working directory. The author of plan.yaml then is that of the base too, so that nothing else is read.
+func (g *generate) baseIsHere() bool {
+	here, err := verify.RealPath(".")
+	place, other := verify.RealPath(g.dir)
+	base, third := verify.RealPath(filepath.Join(place, filepath.FromSlash(g.base)))
+	below, fourth := filepath.Rel(here, base)
+	return errors.Join(err, other, third, fourth) == nil && filepath.IsLocal(below)
 }
 
 // refuse says everything that stands against writing, at once.

@@ -74,7 +74,7 @@ func TestAMergeHidesNeitherDriftNorAnEdit(t *testing.T) {
 			t.Errorf("want exit 2 and %q, got %d: %s", want, code, stdout)
 		}
 	}
-	if _, stderr, code := b.run(t, generation("vanilla", "helm", dir)...); code != Refused || !strings.Contains(stderr, "git restore --source=HEAD values.yaml") || files(t, dir)["values.yaml"] != edited {
+	if _, stderr, code := b.run(t, generation("vanilla", "helm", dir)...); code != Refused || !strings.Contains(stderr, "git restore --source=HEAD -- values.yaml") || files(t, dir)["values.yaml"] != edited {
 		t.Errorf("want exit 3, what to do, and the edit kept, got %d: %s", code, stderr)
 	}
 	b.ok(t, generation("vanilla", "helm", dir, "--force")...)

@@ -16,6 +16,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/generator/inspect"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
+	"github.com/cinder-csi/cinder-csi/internal/shell"
 )
 
 // source says where an inventory comes from.
@@ -68,7 +69,7 @@ func (s *source) read(ctx context.Context, w *World) (v1alpha1.Inventory, error)
 	if s.inventory != "" {
 		content, err := readFile(w, s.inventory)
 		if errors.Is(err, os.ErrNotExist) {
-			return v1alpha1.Inventory{}, usage("--inventory: %w; cinder-csi-generator inspect --os-cloud NAME --save %s makes it", err, s.inventory)
+			return v1alpha1.Inventory{}, usage("--inventory: %w; cinder-csi-generator inspect --os-cloud NAME --save %s makes it", err, shell.Word(s.inventory))
 		}
 		if err != nil {
 			return v1alpha1.Inventory{}, fmt.Errorf("--inventory: %w", err)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/generator/migrate"
 	"github.com/cinder-csi/cinder-csi/internal/cluster"
+	"github.com/cinder-csi/cinder-csi/internal/shell"
 )
 
 // Install is what is to be installed into a cluster.
@@ -188,7 +189,7 @@ func (c *clusterCheck) checkDriver(ctx context.Context) {
 		c.report.ok("cluster.driver", "this driver is installed already: %s", name)
 	default:
 		c.report.add("cluster.driver", Warning, "CSIDriver "+name+" exists, but no workload that doctor knows serves it", "another driver may run under this name, or was removed in part",
-			"find out who made it: kubectl get csidriver "+name+" -o yaml; cinder-csi-generator adopt DIR prints how to take over")
+			"find out who made it: kubectl get csidriver "+shell.Name(name, "NAME")+" -o yaml; cinder-csi-generator adopt DIR prints how to take over")
 	}
 }
 

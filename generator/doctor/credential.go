@@ -13,6 +13,7 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/generator/inspect"
 	"github.com/cinder-csi/cinder-csi/internal/pages"
+	"github.com/cinder-csi/cinder-csi/internal/shell"
 )
 
 // token is how Keystone describes the token in use.
@@ -121,7 +122,7 @@ func (c *cloudCheck) checkApplicationCredential(ctx context.Context, t token) {
 	err := c.get(ctx, "identity", "", "users/"+url.PathEscape(t.User.ID)+"/application_credentials/"+url.PathEscape(a.ID), &body)
 	if err != nil {
 		_, reason := inspect.StateOf(err)
-		c.report.notChecked("when the application credential "+a.Name+" expires", "Keystone does not show it to this credential: "+reason, "as its owner: openstack application credential show "+a.ID)
+		c.report.notChecked("when the application credential "+a.Name+" expires", "Keystone does not show it to this credential: "+reason, "as its owner: openstack application credential show "+shell.Name(a.ID, "ID"))
 		return
 	}
 	if body.Credential.Expires != "" {

@@ -9,6 +9,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 
 	"github.com/cinder-csi/cinder-csi/internal/cluster"
+	"github.com/cinder-csi/cinder-csi/internal/shell"
 )
 
 const constraintsAPI = "/apis/security.openshift.io/v1"
@@ -69,7 +70,8 @@ func (c *clusterCheck) checkConstraint(ctx context.Context, w cluster.Workload) 
 		c.report.ok("cluster.scc", "the account of %s may use SecurityContextConstraints %s", w, w.Constraint)
 		return
 	}
-	do := "oc --namespace " + w.Namespace + " adm policy add-scc-to-user " + w.Constraint + " --serviceaccount " + account
+	do := shell.Line("oc", "--namespace", shell.Name(w.Namespace, "NAMESPACE"), "adm", "policy", "add-scc-to-user", shell.Name(w.Constraint, "CONSTRAINT"),
+		"--serviceaccount", shell.Name(account, "ACCOUNT"))
 	if binding := c.Bundle.Grant(w.Namespace, account, w.Constraint); binding != "" {
 		err := c.cluster.Get(ctx, "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/"+url.PathEscape(binding), &have)
 		if errors.Is(err, cluster.ErrNotFound) {

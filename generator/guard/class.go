@@ -9,6 +9,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/generator/plan"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+	"github.com/cinder-csi/cinder-csi/internal/shell"
 )
 
 // typeField is the volume type that a class was made for, in the value of its decision.
@@ -242,7 +243,7 @@ func (c *comparison) refuseRemoval(change *v1alpha1.Change, k class) {
 
 // recreate is what a person does about a class that Kubernetes cannot change in place.
 func recreate(k typed) string {
-	return "Kubernetes cannot change parameters in place: run `kubectl delete " + strings.ToLower(k.kind) + " " + k.name + "` before you apply; volumes stay as they are"
+	return "Kubernetes cannot change parameters in place: run `kubectl delete " + strings.ToLower(k.kind) + " " + shell.Name(k.name, "NAME") + "` before you apply; volumes stay as they are"
 }
 
 // pinned is a class as an entry of storageClasses.extra that depends on no type of the cloud.

@@ -9,6 +9,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/generator/plan"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+	"github.com/cinder-csi/cinder-csi/internal/shell"
 )
 
 // kinds are the objects that have a decision each, by the prefix of its id, with the fields that Kubernetes refuses to change. Source:
@@ -136,7 +137,7 @@ func (c *comparison) guardRenamedClass(change *v1alpha1.Change, was, is any) {
 	}
 	change.Accept = ClassRemoved
 	change.Refused = fmt.Sprintf("the bundle has VolumeSnapshotClass %v in place of %v, which stays in the cluster. If both are the default of the driver, a VolumeSnapshot "+
-		"without a class fails; kubectl annotate --overwrite volumesnapshotclass %[2]v snapshot.storage.kubernetes.io/is-default-class=false", is, was)
+		"without a class fails; kubectl annotate --overwrite volumesnapshotclass %s snapshot.storage.kubernetes.io/is-default-class=false", is, was, shell.Name(fmt.Sprint(was), "NAME"))
 	class := m{}
 	if change.Decision == plan.IDs.BackupClass.ID {
 		class["parameters"] = m{contract.ParameterType: string(contract.KindBackup)}

@@ -13,6 +13,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/internal/cluster"
+	"github.com/cinder-csi/cinder-csi/internal/shell"
 )
 
 // inTreeProvisioner is the name of the Cinder plugin that was a part of Kubernetes.
@@ -175,7 +176,7 @@ func (p *proposal) readSnapshotClass(d document) error {
 	case len(unknown) > 0 || err != nil || secrets || p.known.openShift:
 		p.note("the class", "", classStays)
 		if isDefault {
-			p.note(key, "", takeDefaultOf+d.name()+" "+noDefaultSnapshotClass)
+			p.note(key, "", takeDefaultOf+shell.Name(d.name(), "NAME")+" "+noDefaultSnapshotClass)
 		}
 		p.tellParameters(unknown, err)
 		return nil
@@ -185,7 +186,7 @@ func (p *proposal) readSnapshotClass(d document) error {
 	first := cmp.Or(p.known.defaultSnapshotClass, d.name())
 	switch {
 	case isDefault && first != d.name():
-		p.note(key, "", takeDefaultOf+d.name()+" "+noDefaultSnapshotClass)
+		p.note(key, "", takeDefaultOf+shell.Name(d.name(), "NAME")+" "+noDefaultSnapshotClass)
 	case isDefault:
 		p.known.defaultSnapshotClass, kept.Default = first, true
 		p.note(key, "spec.snapshots.classes."+first+".default", "")

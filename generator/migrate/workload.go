@@ -13,6 +13,7 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/internal/cluster"
+	"github.com/cinder-csi/cinder-csi/internal/shell"
 )
 
 // runsDriver is whether a workload runs a Cinder driver.
@@ -315,12 +316,6 @@ var keyOfSecret = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]*$`)
 
 // confCommand writes the cloud.conf of a Secret to a file that others cannot read.
 func (p *proposal) confCommand(secret, file string) string {
-	namespace := p.document.namespace()
-	if !keyOfSecret.MatchString(namespace) {
-		namespace = "kube-system"
-	}
-	if !keyOfSecret.MatchString(secret) {
-		secret = "SECRET"
-	}
-	return "(umask 077; kubectl --namespace " + namespace + " get secret " + secret + ` -o 'go-template={{index .data "` + file + `" | base64decode}}' > cloud.conf)`
+	return "(umask 077; " + shell.Line("kubectl", "--namespace", shell.Name(p.document.namespace(), "kube-system"), "get", "secret", shell.Name(secret, "SECRET"),
+		"-o", `go-template={{index .data "`+file+`" | base64decode}}`) + " > cloud.conf)"
 }

@@ -23,9 +23,16 @@ func (p *NodePool) rename(name string) { p.Name = name }
 // maxPoolName leaves room for the names of the pods.
 const maxPoolName = 40
 
+// maxPools bounds how long a bundle takes: each DaemonSet names the labels of all pools.
+const maxPools = 100
+
 // nodePools are the configured pools, sorted by name, so that their order in the configuration changes nothing.
 func (d *decider) nodePools() []Decision[NodePool] {
 	var pools []Decision[NodePool]
+	if len(d.spec.NodePools) > maxPools {
+		d.problem("spec.nodePools: has more than %d items", maxPools)
+		return nil
+	}
 	for i, p := range d.spec.NodePools {
 		d.checkNodePool(item("spec.nodePools", i), p, d.spec.NodePools[:i])
 		pools = append(pools, Decision[NodePool]{

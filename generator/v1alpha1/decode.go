@@ -43,13 +43,13 @@ func (e *DecodeError) Error() string { return strings.Join(e.Problems, "\n") }
 // Errors: *DecodeError, *NewerError.
 func DecodeDistribution(file string, data []byte) (Distribution, error) {
 	d := Distribution{APIVersion: APIVersion, Kind: KindDistribution}
-	return d, decode(file, data, &d, header{KindDistribution, false})
+	return d, decode(file, data, &d, header{KindDistribution, false, mostItems})
 }
 
 // DecodeInventory reads a saved inventory, as DecodeDistribution does.
 func DecodeInventory(file string, data []byte) (Inventory, error) {
 	var i Inventory
-	if err := decode(file, data, &i, header{KindInventory, true}); err != nil {
+	if err := decode(file, data, &i, header{KindInventory, true, 0}); err != nil {
 		return Inventory{}, err
 	}
 	return i, i.check(file)
@@ -58,7 +58,7 @@ func DecodeInventory(file string, data []byte) (Inventory, error) {
 // DecodePlan reads a plan, as DecodeDistribution does.
 func DecodePlan(file string, data []byte) (Plan, error) {
 	var p Plan
-	return p, decode(file, data, &p, header{KindPlan, true})
+	return p, decode(file, data, &p, header{KindPlan, true, 0})
 }
 
 // check refuses states that are none, which would read as "failed" and be blamed on the cloud, and a secret, which would be copied.
@@ -89,10 +89,14 @@ func (i Inventory) check(file string) error {
 type header struct {
 	kind     string
 	required bool
+	items    int // that a list may have; 0: any number
 }
 
+// mostItems are what a list of a configuration may have. Its items are compared with each other, and a person wrote them.
+const mostItems = 2_000
+
 func decode(file string, data []byte, into any, h header) error {
-	d := &decoder{file: file}
+	d := &decoder{file: file, items: h.items}
 	root, value, err := d.parse(data)
 	if err != nil {
 		return err
@@ -122,6 +126,7 @@ func decode(file string, data []byte, into any, h header) error {
 
 type decoder struct {
 	file     string
+	items    int      // that a list may have; 0: any number
 	problems []string // at most mostProblems
 	more     int      // problems that are not listed
 	hints    []string // that problems have given
@@ -257,6 +262,10 @@ func (d *decoder) walk(n *yaml.Node, t reflect.Type, path string) {
 	case reflect.Slice:
 		if n.Kind != yaml.SequenceNode {
 			d.problem(n.Line, "%s: want a list%s", path, asItem(n))
+			return
+		}
+		if d.items > 0 && len(n.Content) > d.items {
+			d.problem(n.Line, "%s: has more than %d items", path, d.items)
 			return
 		}
 		for i, item := range n.Content {

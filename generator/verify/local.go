@@ -48,9 +48,13 @@ var kustomizationNames = []string{"kustomization.yaml", "kustomization.yml", "Ku
 
 // local checks every YAML file that kustomize or Helm may be shown, by absolute path; root is the bundle's directory.
 func local(root string, files map[string][]byte) error {
-	l := locals{root: root, files: files}
+	l := locals{root: root, files: files, named: map[string]bool{}}
+	keys := 0
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		l.at = name
+		if keys += documents.Keys(files[name]); keys > documents.MostKeys {
+			return fmt.Errorf("the files of the bundle have more than %d keys", documents.MostKeys)
+		}
 		if err := documents.Check(files[name]); err != nil {
 			l.problem("", "%s", err)
 			continue
@@ -75,10 +79,20 @@ func local(root string, files map[string][]byte) error {
 type locals struct {
 	root, at string
 	files    map[string][]byte
+	named    map[string]bool // files and directories that a kustomization names
 	problems []string
 }
 
+// mostProblems are what one message lists.
+const mostProblems = 20
+
 func (l *locals) problem(key, format string, args ...any) {
+	if len(l.problems) == mostProblems {
+		l.problems = append(l.problems, "and more")
+	}
+	if len(l.problems) > mostProblems {
+		return
+	}
 	if key != "" {
 		key += ": "
 	}
@@ -188,11 +202,23 @@ func (l *locals) file(key, ref string) bool {
 		l.problem(key, "%.200q is not a file of the bundle", ref)
 		return false
 	}
-	_, there := l.files[path.Join(path.Dir(l.at), ref)]
+	target := path.Join(path.Dir(l.at), ref)
+	_, there := l.files[target]
 	if !there {
 		l.problem(key, "%s is not there", ref)
 	}
-	return there
+	return there && l.once(key, target)
+}
+
+// once is whether nothing else names a file or a directory. Kustomize builds a directory as often as it is named: with two names on each level
+// forty levels take longer than anybody waits.
+func (l *locals) once(key, target string) bool {
+	if l.named[target] {
+		l.problem(key, "%s is named more than once", path.Base(target))
+		return false
+	}
+	l.named[target] = true
+	return true
 }
 
 // directory is a reference to another kustomization: below this one, or in the checkout that the caller named.
@@ -204,6 +230,7 @@ func (l *locals) directory(key, ref string) {
 	}
 	target := path.Join(path.Dir(l.at), ref)
 	if _, there := l.files[path.Join(target, kustomizationNames[0])]; there {
+		l.once(key, target)
 		return
 	}
 	if target == l.root || strings.HasPrefix(target, l.root+"/") {

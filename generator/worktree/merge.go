@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+	"github.com/cinder-csi/cinder-csi/internal/shell"
 )
 
 // The lines that git and others put around two versions of the same lines.
@@ -58,9 +59,9 @@ func (s *sums) read(line string) bool {
 	case strings.HasPrefix(line, oursMarker) && !s.conflict:
 		s.conflict, s.before, s.ends = true, s.current, nil
 	case s.conflict && (line == middleMarker || strings.HasPrefix(line, baseMarker)):
-		s.ends, s.current = append(s.ends, s.current...), s.before
+		s.ends, s.current = union(s.ends, s.current), s.before
 	case s.conflict && strings.HasPrefix(line, theirsMarker):
-		s.conflict, s.current = false, append(s.ends, s.current...)
+		s.conflict, s.current = false, union(s.ends, s.current)
 	case line == "", strings.HasPrefix(line, sumPrefix):
 	case isPath:
 		s.current = []string{unquoted(path)}
@@ -73,7 +74,17 @@ func (s *sums) read(line string) bool {
 	default:
 		return false
 	}
-	return true
+	return len(s.current) <= mostSides && len(s.files) <= mostSides*mostFiles
+}
+
+// mostSides is more than the branches that git merges at a time. Each conflict could double the paths that a sum belongs to.
+const mostSides = 16
+
+// union are two lists of paths without repetitions.
+func union(a, b []string) []string {
+	both := slices.Concat(a, b)
+	slices.Sort(both)
+	return slices.Compact(both)
 }
 
 // listed finds the paths in a plan.yaml that nothing else can be read from.
@@ -118,12 +129,12 @@ func (d *Dir) claim() string {
 	}
 	settled := outsideOfConflicts(d.planBytes)
 	d.Target, d.Format = only(targetLine, settled), only(formatLine, settled)
-	for _, found := range listed.FindAllSubmatch(d.planBytes, -1) {
+	for _, found := range listed.FindAllSubmatch(d.planBytes, mostFiles) {
 		if p := unquoted(string(found[1])); isFile(p) {
 			d.hashes[p] = nil
 		}
 	}
-	restore := "git restore --source=HEAD --staged --worktree " + d.Path
+	restore := "git restore --source=HEAD --staged --worktree " + shell.Word(d.Path)
 	if d.Damaged == HasConflict {
 		return d.Path + ": its " + PlanFile + " cannot be read. Take the whole bundle of one branch, then run generate again with the configuration of both. " +
 			restore + " keeps that of the commit that is checked out, and drops what the other branch changed in it"

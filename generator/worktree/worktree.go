@@ -89,10 +89,13 @@ func Open(dir string) (*Dir, error) {
 			return d, &NotOurs{Problems: []string{fmt.Sprintf("%s: lists %q, which is no file below the directory; restore it", filepath.Join(dir, PlanFile), f.Path)}}
 		}
 	}
-	d.Plan, d.Merged, d.Target, d.Format = &p, merged, string(p.Target), string(p.Format)
 	for _, f := range p.Files {
 		d.hashes[f.Path] = append(d.hashes[f.Path], f.SHA256)
 	}
+	if len(d.hashes) > mostFiles {
+		return d, &NotOurs{Problems: []string{fmt.Sprintf("%s: lists more than %d files, which no bundle has; restore it", filepath.Join(dir, PlanFile), mostFiles)}}
+	}
+	d.Plan, d.Merged, d.Target, d.Format = &p, merged, string(p.Target), string(p.Format)
 	return d, nil
 }
 
@@ -112,10 +115,13 @@ func Files(tree map[string][]byte) []v1alpha1.File {
 
 // Read is the bundle as it is on disk: the files that plan.yaml lists, without plan.yaml.
 func (d *Dir) Read() (map[string][]byte, error) {
-	tree := map[string][]byte{}
+	tree, left := map[string][]byte{}, largestBundle
 	for _, p := range slices.Sorted(maps.Keys(d.hashes)) {
 		content, err := d.read(p)
+		left -= len(content)
 		switch {
+		case left < 0:
+			return nil, errTooLarge(d.Path)
 		case errors.Is(err, fs.ErrNotExist):
 			return nil, fmt.Errorf("%s is missing, though %s lists it; generate the bundle again", filepath.Join(d.Path, filepath.FromSlash(p)), PlanFile)
 		case err != nil:
@@ -183,6 +189,16 @@ func (d *Dir) unixLines(content []byte) []byte {
 // largestFile is the most that a file of a bundle may hold, in bytes: some twenty times what 2,000 volume types make.
 const largestFile = 16 << 20
 
+// The bounds of a bundle as a whole: one of four node pools has 30 files. A checkout of a small repository may hold one large file under many names.
+const (
+	mostFiles     = 2_000
+	largestBundle = 4 * largestFile
+)
+
+func errTooLarge(dir string) error {
+	return fmt.Errorf("%s: its files have more than %d bytes, which no bundle has", dir, largestBundle)
+}
+
 // readFile reads a regular file that is not too large. root keeps it from leaving the directory by a link.
 func readFile(root *os.Root, p string) ([]byte, error) {
 	name := filepath.FromSlash(p)
@@ -243,9 +259,16 @@ func (d *Dir) Changes(want map[string][]byte) ([]FileChange, error) {
 	for p := range d.hashes {
 		paths[p] = true
 	}
-	var changes []FileChange
+	changes, err := d.misleading(want)
+	if err != nil {
+		return nil, err
+	}
+	left := largestBundle
 	for _, p := range slices.Sorted(maps.Keys(paths)) {
 		c, changed, err := d.change(p, want)
+		if left -= len(c.Old); err == nil && left < 0 {
+			err = errTooLarge(d.Path)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -253,7 +276,32 @@ func (d *Dir) Changes(want map[string][]byte) ([]FileChange, error) {
 			changes = append(changes, c)
 		}
 	}
+	slices.SortStableFunc(changes, func(a, b FileChange) int { return strings.Compare(a.Path, b.Path) })
 	return changes, nil
+}
+
+// misleading are files beside a kustomization of the bundle that make Argo CD or kustomize build something else. No run writes them.
+func (d *Dir) misleading(want map[string][]byte) ([]FileChange, error) {
+	root, err := os.OpenRoot(d.Path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	var found []FileChange
+	for _, p := range slices.Sorted(maps.Keys(want)) {
+		if path.Base(p) != "kustomization.yaml" {
+			continue
+		}
+		entries, _ := fs.ReadDir(root.FS(), path.Dir(p)) // one that does not exist has none
+		for _, e := range entries {
+			if strings.HasPrefix(e.Name(), ".argocd-source") || slices.Contains([]string{"kustomization.yml", "Kustomization", "Chart.yaml"}, e.Name()) {
+				found = append(found, FileChange{Path: path.Join(path.Dir(p), e.Name()), Action: Remove, Foreign: true})
+			}
+		}
+	}
+	return found, nil
 }
 
 func (d *Dir) change(p string, want map[string][]byte) (FileChange, bool, error) {

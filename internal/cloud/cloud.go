@@ -205,8 +205,15 @@ func (c *Cloud) chooseEndpoints(catalog *tokens.ServiceCatalog) error {
 	return nil
 }
 
-// AuthURL is the configured URL of Keystone.
-func (c *Cloud) AuthURL() string { return c.settings.AuthURL }
+// AuthURL is the configured URL of Keystone, without a user and a password: logs and bundles have it.
+func (c *Cloud) AuthURL() string {
+	u, err := url.Parse(c.settings.AuthURL)
+	if err != nil || u.User == nil {
+		return c.settings.AuthURL
+	}
+	u.User = nil
+	return u.String()
+}
 
 // Name is the configured name of the cloud, for messages.
 func (c *Cloud) Name() string { return c.settings.Name }

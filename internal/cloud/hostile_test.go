@@ -433,6 +433,28 @@ func TestUnencryptedCatalogURLsAreReported(t *testing.T) {
 	}
 }
 
+// The log of the driver, an inventory and a bundle have the address of Keystone.
+func TestTheAddressOfKeystoneIsToldWithoutItsLogin(t *testing.T) {
+	t.Parallel()
+	k := &keystone{}
+	transport := roundTrip(func(r *http.Request) (*http.Response, error) {
+		w := httptest.NewRecorder()
+		k.ServeHTTP(w, r)
+		return w.Result(), nil
+	})
+	for authURL, want := range map[string]string{"https://user:gate@cloud.test/v3": "https://cloud.test/v3", "https://cloud.test/v3/": "https://cloud.test/v3/"} {
+		s := secure()
+		s.AuthURL = authURL
+		c, err := Connect(t.Context(), s, Options{Transport: transport})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := c.AuthURL(); got != want {
+			t.Errorf("%s: want %s, got %s", authURL, want, got)
+		}
+	}
+}
+
 func TestDecodingReadsLargeBodiesWholeAndRefusesLargerOnes(t *testing.T) {
 	t.Parallel()
 	for size, fails := range map[int]bool{10: false, 4 << 10: false, smallBody - 1: false, smallBody: false, smallBody + 1: false, smallBody + 2: false, maxBody: false, maxBody + 1: true} {

@@ -155,9 +155,11 @@ func ofPod() (*Cluster, error) {
 	return c, nil
 }
 
-// New is a cluster at a URL. The client brings the credentials.
+// New is a cluster at a URL. The client brings the credentials, to every request: it follows no redirect, which could lead anywhere.
 func New(name string, base *url.URL, client *http.Client) *Cluster {
-	return &Cluster{name: name, namespace: "default", base: base, http: client}
+	own := *client
+	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &Cluster{name: name, namespace: "default", base: base, http: &own}
 }
 
 // Namespace is that of the context.

@@ -53,6 +53,18 @@ func TestListsAreReadPageByPageWithGETOnly(t *testing.T) {
 	}
 }
 
+// The login of client-go adds the token to every request, whatever its host.
+func TestARedirectOfTheAPIIsNotFollowed(t *testing.T) {
+	var asked atomic.Int32
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
+	t.Cleanup(elsewhere.Close)
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, elsewhere.URL, http.StatusTemporaryRedirect) })
+	var into any
+	if err := c.Get(t.Context(), "/api/v1/nodes/a", &into); !errors.Is(err, ErrUnreachable) || asked.Load() != 0 {
+		t.Errorf("%d requests went elsewhere: %v", asked.Load(), err)
+	}
+}
+
 // A proxy that drops the query makes every page the first one. The command must neither read for ever nor report each object twice.
 func TestAListWhoseContinueTokenRepeatsIsAnError(t *testing.T) {
 	var pages atomic.Int32

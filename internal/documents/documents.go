@@ -12,15 +12,15 @@ import (
 // The bounds. A bundle for 2,000 volume types has 24,000 keys, and 20 in its largest mapping.
 const (
 	mostInMapping = 5_000   // keys of one mapping
-	mostKeys      = 400_000 // keys of a text, and so its memory
+	MostKeys      = 400_000 // keys of a text, and so its memory
 	mostDocuments = 20_000
 )
 
 // Check returns an error for a text that exceeds the bounds, with the line where that is known. A text that is not YAML passes: its reader says
 // what is wrong with it. No error repeats a text of the input.
 func Check(text []byte) error {
-	if n := bytes.Count(text, []byte(":")); n > mostKeys {
-		return fmt.Errorf("has more than %d keys", mostKeys)
+	if n := Keys(text); n > MostKeys {
+		return fmt.Errorf("has more than %d keys", MostKeys)
 	} else if n <= mostInMapping {
 		return checkDocuments(text) // too few keys for a large mapping: nothing to parse
 	}
@@ -37,6 +37,9 @@ func Check(text []byte) error {
 		}
 	}
 }
+
+// Keys is at least how many keys a text has.
+func Keys(text []byte) int { return bytes.Count(text, []byte(":")) }
 
 func checkDocuments(text []byte) error {
 	if bytes.Count(text, []byte("\n---")) >= mostDocuments {

@@ -23,7 +23,7 @@ func TestATextIsRefusedAboveItsBounds(t *testing.T) {
 		"many keys on one line":          {"{" + strings.ReplaceAll(repeat(mostInMapping+1, "k%d: 1,"), "\n", " ") + "}", "line 1: a mapping has more than 5000 keys"},
 		"many keys in the second":        {"a: 1\n---\n" + repeat(mostInMapping+1, "k%d: 1"), "line 3: a mapping has more than 5000 keys"},
 		"many small mappings":            {"a:\n" + repeat(mostInMapping*2, "- b: %d"), ""},
-		"more keys than memory is for":   {repeat(mostKeys+1, "- a: %d"), "has more than 400000 keys"},
+		"more keys than memory is for":   {repeat(MostKeys+1, "- a: %d"), "has more than 400000 keys"},
 		"the documents that it may have": {strings.Repeat("---\na: 1\n", mostDocuments), ""},
 		"one document more":              {strings.Repeat("---\na: 1\n", mostDocuments+1), "has more than 20000 documents"},
 		"no YAML":                        {"a: [" + repeat(mostInMapping+1, "k%d: 1"), ""},

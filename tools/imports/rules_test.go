@@ -18,7 +18,7 @@ var mayImport = rules{
 	"driver/observe":             {"driver/cause", "driver/volume", "internal/paging"},
 	"driver/idempotent":          {"driver/cause", "driver/volume", "driver/contract", "driver/inflight"},
 	"driver/ownership":           {"driver/cause", "driver/volume", "driver/contract", "driver/idempotent", "internal/paging"},
-	"driver/attach":              {"driver/cause", "driver/volume", "driver/observe", "driver/inflight", "internal/pages"},
+	"driver/attach":              {"driver/cause", "driver/volume", "driver/observe", "driver/inflight", "internal/pages", "internal/shell"},
 	"driver/provision":           {"driver/cause", "driver/volume", "driver/contract", "driver/observe", "driver/inflight", "driver/idempotent", "internal/paging"},
 	"driver/snapshot":            {"driver/cause", "driver/volume", "driver/contract", "driver/observe", "driver/inflight", "driver/idempotent", "internal/paging"},
 	"driver/rpc":                 {"driver/cause", "driver/volume", "driver/operation"},
@@ -37,7 +37,7 @@ var mayImport = rules{
 	"driver/host/mount":          {"driver/cause", "driver/volume", "driver/host/command", "driver/host/disk"},
 	"driver/host/metadata":       {"driver/cause", "driver/volume", "driver/contract", "driver/host/disk", "driver/host/wait"},
 	"driver/host/limit":          {"driver/volume", "driver/host/disk", "driver/host/mount"},
-	"driver/openstack":           {"driver/cause", "driver/volume", "driver/contract", "driver/openstack/status", "driver/openstack/transport", "internal/cloud", "internal/paging", "internal/pages"},
+	"driver/openstack":           {"driver/cause", "driver/volume", "driver/contract", "driver/openstack/status", "driver/openstack/transport", "internal/cloud", "internal/paging", "internal/pages", "internal/secret"},
 	"driver/openstack/status":    {"driver/cause", "driver/volume", "internal/paging"},
 	"driver/openstack/transport": {"driver/volume", "internal/cloud"},
 	"driver/kube":                {"driver/cause", "driver/contract", "driver/volume", "internal/kubeconfig"},
@@ -67,15 +67,15 @@ var mayImport = rules{
 	"generator/inspect":             {"generator/v1alpha1", "internal/cloud", "internal/paging"},
 	"generator/plan":                {"generator/v1alpha1", "driver/contract", "driver/config", "internal/cloudconf", "manifests", "charts", "internal/pages", "internal/secret"},
 	"generator/field":               {},
-	"generator/guard":               {"generator/v1alpha1", "generator/plan", "driver/contract"},
+	"generator/guard":               {"generator/v1alpha1", "generator/plan", "driver/contract", "internal/shell"},
 	"generator/bundle":              {"generator/v1alpha1", "generator/plan", "generator/field", "internal/printable", "internal/shell", "driver/contract", "driver/config", "internal/cloudconf", "charts", "internal/pages"},
-	"generator/worktree":            {"generator/v1alpha1", "internal/checkout"},
-	"generator/doctor":              {"generator/v1alpha1", "generator/inspect", "generator/migrate", "internal/cluster", "internal/cloud", "internal/pages"},
+	"generator/worktree":            {"generator/v1alpha1", "internal/checkout", "internal/shell"},
+	"generator/doctor":              {"generator/v1alpha1", "generator/inspect", "generator/migrate", "internal/cluster", "internal/cloud", "internal/pages", "internal/shell"},
 	"generator/migrate":             {"generator/v1alpha1", "generator/plan", "internal/documents", "internal/cluster", "internal/shell", "driver/contract", "driver/config", "internal/cloudconf", "internal/pages", "internal/secret"},
 	"generator/verify":              {"generator/v1alpha1", "internal/documents", "driver/contract", "driver/config", "driver/guestaccess", "internal/cloudconf", "charts", "internal/secret"}, // flags of each container
 	"generator/verify/sidecarflags": {"charts"},
 	"generator/report":              {"generator/v1alpha1", "internal/printable", "generator/doctor"},
-	"generator/cli":                 {"generator/...", "driver/cause", "internal/checkout", "driver/contract", "internal/diagnosis/command", "internal/diagnosis/support", "internal/cluster", "internal/printable", "internal/cloud", "internal/pages"},
+	"generator/cli":                 {"generator/...", "driver/cause", "internal/checkout", "driver/contract", "internal/diagnosis/command", "internal/diagnosis/support", "internal/cluster", "internal/printable", "internal/shell", "internal/cloud", "internal/pages"},
 
 	"manifests": {}, "charts": {}, "docs": {}, "examples": {}, "overlays": {}, // embedded files, and tests
 

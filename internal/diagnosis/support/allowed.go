@@ -39,6 +39,20 @@ func (r *Redactor) others(object map[string]any) {
 			r.variable(v)
 		}
 	}
+	if headers, is := object["httpHeaders"].([]any); is { // of a probe
+		for _, h := range headers {
+			if h, is := h.(map[string]any); is {
+				h["value"] = r.hide("", h["value"])
+			}
+		}
+	}
+	if _, is := object["name"]; is { // a volume of a pod: its driver is somebody else's
+		for kind, key := range map[string]string{"csi": "volumeAttributes", "flexVolume": "options"} {
+			if of, is := object[kind].(map[string]any); is && of[key] != nil {
+				of[key] = r.hide("", of[key])
+			}
+		}
+	}
 	for _, key := range []string{"args", "command"} {
 		if words, is := object[key].([]any); is {
 			r.arguments(words)
@@ -84,7 +98,9 @@ func (r *Redactor) arguments(words []any) {
 		}
 		name, value, assigned := strings.Cut(word, "=")
 		switch flag := strings.TrimLeft(name, "-"); {
-		case flag != name && !assigned:
+		case flag != name && !assigned && (len(name) <= 2 || strings.HasPrefix(name, "--") || secret.Flag(flag) == secret.Public):
+		case flag != name && !assigned: // -pPASSWORD
+			words[i] = r.hide("", word)
 		case flag != name && secret.Flag(flag) != secret.Public:
 			words[i] = name + "=" + r.hide(name, value).(string)
 		case flag != name:

@@ -33,7 +33,14 @@ func TestNoCredentialOfAnyFormLeavesTheCluster(t *testing.T) {
 		"a text of a ConfigMap": func(f string) any { return fields("metadata", fields("name", "c"), "data", fields("x.ini", f)) },
 		"binary data":           func(f string) any { return fields("metadata", fields("name", "c"), "binaryData", fields("x", f)) },
 		"an unknown flag":       func(f string) any { return fields("args", []any{"--login=" + f}) },
-		"a word of a command":   func(f string) any { return fields("command", []any{"/bin/sh", "-c", f}) },
+		"a flag of one letter":  func(f string) any { return fields("command", []any{"/bin/mysql", "-p" + f}) },
+		"a header of a probe": func(f string) any {
+			return fields("livenessProbe", fields("httpGet", fields("httpHeaders", []any{fields("name", "X-Gate", "value", f)})))
+		},
+		"a volume of another driver": func(f string) any {
+			return fields("volumes", []any{fields("name", "v", "csi", fields("driver", "x.example.com", "volumeAttributes", fields("x", f))), fields("name", "w", "flexVolume", fields("options", fields("x", f)))})
+		},
+		"a word of a command": func(f string) any { return fields("command", []any{"/bin/sh", "-c", f}) },
 	}
 	if len(forms) < 40 {
 		t.Fatal(len(forms), "forms")

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"io"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -107,6 +109,35 @@ func TestTheGitLabPipelineFollowsItsSchema(t *testing.T) {
 		}
 		if err == nil && check.Validate(value) == nil {
 			t.Errorf("%s: want a finding", name)
+		}
+	}
+}
+
+// A merge request chooses what stands where a job writes. A link to the generator would make it empty, and an empty program succeeds.
+func TestALinkInAMergeRequestCannotMoveWhatTheJobWrites(t *testing.T) {
+	var jobs map[string]struct {
+		Before []string `json:"before_script"`
+		Script []string `json:"script"`
+		After  []string `json:"after_script"`
+	}
+	if err := yaml.Unmarshal(read(t, pipeline), &jobs); err != nil || len(jobs) != 1 {
+		t.Fatal(err, len(jobs))
+	}
+	for name, job := range jobs {
+		dir := t.TempDir()
+		victim := filepath.Join(dir, "victim")
+		checkout := filepath.Join(dir, "checkout")
+		for _, err := range []error{os.WriteFile(victim, []byte("whole"), 0o600), os.Mkdir(checkout, 0o700), os.Symlink(victim, filepath.Join(checkout, "changes.md"))} {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		programs := "apt-get() { :; }; curl() { :; }; sha256sum() { :; }; chmod() { :; }; cinder-csi-generator() { echo changes; }\n"
+		sh := exec.CommandContext(t.Context(), "bash", "-euc", programs+"GENERATOR=x GENERATOR_SHA256=x\n"+strings.Join(append(append(job.Before, job.Script...), job.After...), "\n"))
+		sh.Dir = checkout
+		out, err := sh.CombinedOutput()
+		if err != nil || !strings.HasSuffix(string(out), "changes\n") || string(read(t, victim)) != "whole" {
+			t.Errorf("%s: %v, %s, and the file behind the link is %q", name, err, out, read(t, victim))
 		}
 	}
 }

@@ -264,6 +264,59 @@ func TestACheckoutOfTheBaseCannotMakeTheGeneratorFetchRunOrReadAnything(t *testi
 	o.check(t)
 }
 
+// The base of a bundle has no sum in plan.yaml, and a plan.yaml may name one where the command line of the pipeline names none.
+func TestACheckProvesTheBaseThatAPullRequestChanges(t *testing.T) {
+	inventory, err := filepath.Abs("../../../../overlays/inventory.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkout := t.TempDir()
+	if err := os.CopyFS(filepath.Join(checkout, "src"), os.DirFS(manifests)); err != nil {
+		t.Fatal(err)
+	}
+	dir := bundle(t, filepath.Join(checkout, "out"), "vanilla", "kustomize", "--base", "../src")
+	t.Chdir(checkout)
+	check := []string{"generate", "--inventory", inventory, "--target", "vanilla", "--format", "kustomize", "--output-dir", dir, "--check"}
+	for _, args := range [][]string{check, append(slices.Clone(check), "--base", "../src")} {
+		if _, stderr, code := pipeline(t, args...); code != cli.OK {
+			t.Fatalf("before the attack: exit %d: %s", code, stderr)
+		}
+	}
+	file := filepath.Join(checkout, "src/vanilla/rbac.yaml")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = append(text, "---\napiVersion: v1\nkind: ServiceAccount\nmetadata: {name: attacker, namespace: cinder-csi}\n"...)
+	if err := os.WriteFile(file, text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{check, append(slices.Clone(check), "--base", "../src")} {
+		if _, stderr, code := pipeline(t, args...); code != cli.Failure || !strings.Contains(stderr, "attacker") {
+			t.Errorf("%v: want exit 1, got %d: %s", args[len(args)-1:], code, stderr)
+		}
+	}
+}
+
+// Argo CD takes images and patches from such a file, and kustomize its kustomization. No other file changes.
+func TestACheckFindsAFileThatMakesOtherToolsBuildSomethingElse(t *testing.T) {
+	for _, name := range []string{".argocd-source.yaml", ".argocd-source-cinder-csi.yaml", "kustomization.yml", "Kustomization", "Chart.yaml", "base/Kustomization"} {
+		dir := bundleOf(t, "vanilla", "kustomize")
+		args := []string{"generate", "--inventory", "../../../../overlays/inventory.yaml", "--target", "vanilla", "--format", "kustomize", "--output-dir", dir}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("kustomize: {images: [x=attacker.example/x]}\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		for _, test := range []struct {
+			args []string
+			code int
+		}{{append(slices.Clone(args), "--check"), cli.Different}, {args, cli.Refused}} {
+			if stdout, stderr, code := pipeline(t, test.args...); code != test.code || !strings.Contains(stdout+stderr, name) {
+				t.Errorf("%s: want exit %d, got %d: %s%s", name, test.code, code, stdout, stderr)
+			}
+		}
+	}
+}
+
 // bounded runs code that must end soon and allocate little.
 func bounded(t *testing.T, run func()) {
 	t.Helper()
@@ -304,6 +357,18 @@ func TestDocumentsThatExplodeAreRefusedInTimeAndMemory(t *testing.T) {
 	for range 40 {
 		copies += "- {op: copy, from: /metadata, path: /metadata/x}\n"
 	}
+	levels := map[string]string{"kustomization.yaml": header + "resources: [level0]\n", "level40/kustomization.yaml": header + "sortOptions: {order: legacy}\n"}
+	for i := range 40 {
+		levels[fmt.Sprintf("level%d/kustomization.yaml", i)] = fmt.Sprintf("%sresources: [../level%d, ../level%[2]d]\n", header, i+1)
+	}
+	many := map[string]string{}
+	for i := range 2_001 {
+		many[fmt.Sprintf("many/%d", i)] = ""
+	}
+	parts := map[string]string{}
+	for i := range 11 {
+		parts[fmt.Sprintf("part%d.yaml", i)] = object + "data:\n" + strings.Repeat("- x: y\n", 40_000)
+	}
 	for name, tc := range map[string]struct {
 		format string
 		files  map[string]string
@@ -319,6 +384,10 @@ func TestDocumentsThatExplodeAreRefusedInTimeAndMemory(t *testing.T) {
 		"keys without end":        {"kustomize", map[string]string{"storageclasses.yaml": object + "data:\n" + manyKeys(40_000)}},
 		"keys of a kustomization": {"kustomize", map[string]string{"kustomization.yaml": "apiVersion: x\nx:\n" + manyKeys(40_000)}},
 		"keys of values":          {"helm", map[string]string{"values.yaml": "x:\n" + manyKeys(40_000)}},
+		"levels that double":      {"kustomize", levels},
+		"a patch named twice":     {"kustomize", map[string]string{"kustomization.yaml": header + "resources: [namespace.yaml]\npatches:\n" + strings.Repeat("- {path: p.yaml}\n", 40_000), "p.yaml": "[]\n"}},
+		"files without end":       {"helm", many},
+		"keys of all files":       {"kustomize", parts},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := bundleOf(t, "vanilla", tc.format)
@@ -338,6 +407,7 @@ func TestDocumentsThatExplodeAreRefusedInTimeAndMemory(t *testing.T) {
 	for name, text := range map[string]string{
 		"aliases": laughs(), "long": strings.Repeat("# x\n", 2<<20), "brackets": strings.Repeat("[", 1<<20),
 		"keys": "apiVersion: generator.cinder-csi.io/v1alpha1\nkind: Distribution\nspec:\n" + manyKeys(60_000), "problems": "spec:\n" + manyKeys(1_000),
+		"items": "spec: {roles: {controller: {imagePullSecrets: [" + strings.Repeat("x,", 400_000) + "]}}}\n", "pools": "spec:\n  nodePools:\n" + pools(2_000),
 		"aliases in a known key": "spec: {topology: {zoneMap: *i}}\n" + laughs(), "inventory": string(inventory) + laughs(),
 	} {
 		path := filepath.Join(files, name)
@@ -351,6 +421,75 @@ func TestDocumentsThatExplodeAreRefusedInTimeAndMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	generate(t, endless)
+}
+
+// pools are node pools of a configuration.
+func pools(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "  - {name: p%d, nodeSelector: {pool: p%[1]d}}\n", i)
+	}
+	return b.String()
+}
+
+// The sums of plan.yaml are read where a merge left conflicts among them.
+func TestConflictsThatExplodeAreRefusedInTimeAndMemory(t *testing.T) {
+	paths := ""
+	for i := range 40_000 {
+		paths += fmt.Sprintf("<<<<<<< a\n  - path: p%d\n=======\n>>>>>>> b\n", i)
+	}
+	for name, text := range map[string]string{
+		"sides that double": strings.Repeat("<<<<<<< a\n=======\n>>>>>>> b\n", 40),
+		"paths and sums":    paths + strings.Repeat("    sha256: a\n    sha256: b\n", 40_000),
+		"sums without end":  "<<<<<<< a\n=======\n>>>>>>> b\n" + sums(300_000),
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := bundleOf(t, "vanilla", "helm")
+			file := filepath.Join(dir, worktree.PlanFile)
+			plan, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			at := bytes.LastIndex(plan, []byte("# sha256 of"))
+			if err := os.WriteFile(file, slices.Concat(plan[:at], []byte(text), plan[at:]), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			bounded(t, func() {
+				if _, stderr, code := pipeline(t, "validate", dir); code == cli.OK || len(stderr) > 4096 {
+					t.Errorf("want a refusal and a short message, got %d: %.500s", code, stderr)
+				}
+			})
+		})
+	}
+}
+
+// sums are files with a sum each.
+func sums(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "  - path: f%d\n    sha256: b\n", i)
+	}
+	return b.String()
+}
+
+// One blob of a repository may be many files of a checkout.
+func TestABundleOfManyLargeFilesIsRefused(t *testing.T) {
+	dir := bundleOf(t, "vanilla", "helm")
+	files := map[string]string{}
+	for i := range 20 {
+		files[fmt.Sprintf("large%d", i)] = strings.Repeat("#", 15<<20)
+	}
+	forge(t, dir, files)
+	for _, args := range [][]string{
+		{"validate", dir},
+		{"generate", "--inventory", "../../../../overlays/inventory.yaml", "--target", "vanilla", "--format", "helm", "--output-dir", dir, "--check"},
+	} {
+		bounded(t, func() {
+			if _, stderr, code := pipeline(t, args...); code != cli.Failure || !strings.Contains(stderr, "which no bundle has") {
+				t.Errorf("%s: want exit 1, got %d: %.500s", args[0], code, stderr)
+			}
+		})
+	}
 }
 
 // generate passes a file as configuration and as inventory; the generator refuses both.
