@@ -88,6 +88,9 @@ func ParseStorageClass(parameters map[string]string) (StorageClass, []string, er
 		PVCNamespace: parameters[MetadataPVCNamespace],
 		PVName:       parameters[MetadataPVName],
 	}
+	if err := CheckText(ParameterZone, class.Zone); err != nil {
+		return StorageClass{}, nil, fmt.Errorf("parameter %w", err)
+	}
 	if text := parameters[ParameterMetadata]; text != "" {
 		metadata, err := parseMetadata(text)
 		if err != nil {
@@ -158,7 +161,7 @@ func (c StorageClass) VolumeMetadata() (map[string]string, error) {
 		if value == "" {
 			continue
 		}
-		if err := checkMetadataValue(key, value); err != nil {
+		if err := CheckText(key, value); err != nil {
 			return nil, err
 		}
 		metadata[key] = value
@@ -187,10 +190,11 @@ func CheckMetadata(key, value string) error {
 	if err := checkMetadataKey(key); err != nil {
 		return err
 	}
-	return checkMetadataValue(key, value)
+	return CheckText(key, value)
 }
 
-func checkMetadataValue(key, value string) error {
+// CheckText reports a name or a value of metadata that Cinder does not accept, or that could change what others read.
+func CheckText(key, value string) error {
 	if utf8.RuneCountInString(value) > maxMetadata {
 		return fmt.Errorf("key %.40q: the value is longer than the %d characters that Cinder accepts", key, maxMetadata)
 	}
@@ -253,7 +257,10 @@ func ParseSnapshotClass(parameters map[string]string) (SnapshotClass, []string, 
 	default:
 		return SnapshotClass{}, nil, fmt.Errorf("parameter %s: %q is neither %s nor %s", ParameterType, kind, KindSnapshot, KindBackup)
 	}
-	var err error
+	err := CheckText(ParameterZone, class.Zone) // Cinder keeps it as it is, also if there is no such zone
+	if err != nil {
+		return SnapshotClass{}, nil, fmt.Errorf("parameter %w", err)
+	}
 	if class.Force, err = parseBool(parameters, ParameterForce); err != nil {
 		return SnapshotClass{}, nil, err
 	}

@@ -190,11 +190,13 @@ func TestCreateVolumeValidatesTheRequest(t *testing.T) {
 		kind   volume.Kind
 		text   string
 	}{
-		"no name":            {func(r *csi.CreateVolumeRequest) { r.Name = "" }, volume.InvalidArgument, "name"},
-		"no capabilities":    {func(r *csi.CreateVolumeRequest) { r.VolumeCapabilities = nil }, volume.InvalidArgument, "capabilities"},
-		"no access type":     {func(r *csi.CreateVolumeRequest) { r.VolumeCapabilities = []*csi.VolumeCapability{{}} }, volume.InvalidArgument, "access type"},
-		"unknown cloud":      {func(r *csi.CreateVolumeRequest) { r.Secrets = map[string]string{"cloud": "moon"} }, volume.InvalidArgument, `"moon"`},
-		"mutable parameters": {func(r *csi.CreateVolumeRequest) { r.MutableParameters = map[string]string{"a": "b"} }, volume.InvalidArgument, "VolumeAttributesClass"},
+		"no name":             {func(r *csi.CreateVolumeRequest) { r.Name = "" }, volume.InvalidArgument, "name"},
+		"a long name":         {func(r *csi.CreateVolumeRequest) { r.Name = strings.Repeat("a", 256) }, volume.InvalidArgument, "255 characters"},
+		"a name of two lines": {func(r *csi.CreateVolumeRequest) { r.Name = "a\nb" }, volume.InvalidArgument, "control character"},
+		"no capabilities":     {func(r *csi.CreateVolumeRequest) { r.VolumeCapabilities = nil }, volume.InvalidArgument, "capabilities"},
+		"no access type":      {func(r *csi.CreateVolumeRequest) { r.VolumeCapabilities = []*csi.VolumeCapability{{}} }, volume.InvalidArgument, "access type"},
+		"unknown cloud":       {func(r *csi.CreateVolumeRequest) { r.Secrets = map[string]string{"cloud": "moon"} }, volume.InvalidArgument, `"moon"`},
+		"mutable parameters":  {func(r *csi.CreateVolumeRequest) { r.MutableParameters = map[string]string{"a": "b"} }, volume.InvalidArgument, "VolumeAttributesClass"},
 		"a mount flag": {func(r *csi.CreateVolumeRequest) {
 			r.VolumeCapabilities = []*csi.VolumeCapability{withFlags("noatime,loop=/dev/loop0")}
 		}, volume.InvalidArgument, `"loop=/dev/loop0"`},

@@ -32,8 +32,8 @@ func (s *Server) CreateVolume(ctx context.Context, req *csi.CreateVolumeRequest)
 
 // parseCreateVolume validates a request. It returns the volume to create, and how a node creates the file system.
 func (s *Server) parseCreateVolume(ctx context.Context, req *csi.CreateVolumeRequest, mapper topologyMapper) (spec provision.CreateSpec, format contract.Format, err error) {
-	if req.GetName() == "" {
-		return spec, format, missingField("name")
+	if err := validateName(req.GetName()); err != nil {
+		return spec, format, err
 	}
 	multiattach, err := needsMultiattach(req.GetVolumeCapabilities())
 	if err != nil {

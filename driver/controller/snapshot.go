@@ -29,19 +29,21 @@ func (s *Server) CreateSnapshot(ctx context.Context, req *csi.CreateSnapshotRequ
 	if err != nil {
 		return nil, err
 	}
-	switch {
-	case req.GetName() == "":
-		return nil, missingField("name")
-	case req.GetSourceVolumeId() == "":
+	if err := validateName(req.GetName()); err != nil {
+		return nil, err
+	}
+	if req.GetSourceVolumeId() == "" {
 		return nil, missingField("source volume ID")
 	}
 	class, err := s.snapshotClass(ctx, req.GetParameters())
 	if err != nil {
 		return nil, err
 	}
-	spec := snapshot.Spec{
-		Name: req.GetName(), Volume: volume.ParseID(req.GetSourceVolumeId()), Force: class.Force, Metadata: snapshotMetadata(class, req.GetParameters()),
+	metadata, err := snapshotMetadata(class, req.GetParameters())
+	if err != nil {
+		return nil, err
 	}
+	spec := snapshot.Spec{Name: req.GetName(), Volume: volume.ParseID(req.GetSourceVolumeId()), Force: class.Force, Metadata: metadata}
 	if class.Kind == contract.KindBackup {
 		spec.Backup = &snapshot.BackupSpec{Zone: class.Zone, Incremental: class.Incremental, PerGiB: class.BackupTime}
 	}
@@ -52,16 +54,21 @@ func (s *Server) CreateSnapshot(ctx context.Context, req *csi.CreateSnapshotRequ
 	return &csi.CreateSnapshotResponse{Snapshot: csiSnapshot(p)}, nil
 }
 
-// snapshotMetadata is that of the class, and what external-snapshotter adds to the parameters with --extra-create-metadata.
-func snapshotMetadata(class contract.SnapshotClass, parameters map[string]string) map[string]string {
+// snapshotMetadata is that of the class, and what external-snapshotter adds to the parameters with --extra-create-metadata. Kubernetes
+// does not validate the names in a VolumeSnapshotContent.
+func snapshotMetadata(class contract.SnapshotClass, parameters map[string]string) (map[string]string, error) {
 	metadata := map[string]string{}
 	maps.Copy(metadata, class.Metadata)
 	for _, key := range contract.SnapshotMetadata {
-		if value := parameters[key]; value != "" {
+		value := parameters[key]
+		if err := contract.CheckText(key, value); err != nil {
+			return nil, volume.Errorf(volume.InvalidArgument, "%w", err)
+		}
+		if value != "" {
 			metadata[key] = value
 		}
 	}
-	return metadata
+	return metadata, nil
 }
 
 func csiSnapshot(p volume.Snapshot) *csi.Snapshot {

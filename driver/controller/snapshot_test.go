@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -154,7 +155,18 @@ func TestSnapshotRequestsAreValidated(t *testing.T) {
 		call func() error
 		text string
 	}{
-		"no name":       {create(func(r *csi.CreateSnapshotRequest) { r.Name = "" }), "name"},
+		"no name":                       {create(func(r *csi.CreateSnapshotRequest) { r.Name = "" }), "name"},
+		"a name that steers a terminal": {create(func(r *csi.CreateSnapshotRequest) { r.Name = "snapshot-\x1b]0;x\a" }), "control character"},
+		"a long name":                   {create(func(r *csi.CreateSnapshotRequest) { r.Name = strings.Repeat("s", 256) }), "255 characters"},
+		"a VolumeSnapshot that steers a terminal": {create(func(r *csi.CreateSnapshotRequest) {
+			r.Parameters = map[string]string{"csi.storage.k8s.io/volumesnapshot/name": "s\x1b[2J"}
+		}), "control character"},
+		"a namespace of two lines": {create(func(r *csi.CreateSnapshotRequest) {
+			r.Parameters = map[string]string{"csi.storage.k8s.io/volumesnapshot/namespace": "a\nb"}
+		}), "control character"},
+		"a long content": {create(func(r *csi.CreateSnapshotRequest) {
+			r.Parameters = map[string]string{"csi.storage.k8s.io/volumesnapshotcontent/name": strings.Repeat("s", 256)}
+		}), "255 characters"},
 		"no volume":     {create(func(r *csi.CreateSnapshotRequest) { r.SourceVolumeId = "" }), "source volume ID"},
 		"unknown cloud": {create(func(r *csi.CreateSnapshotRequest) { r.Secrets = moon }), `"moon"`},
 		"another kind":  {create(func(r *csi.CreateSnapshotRequest) { r.Parameters = map[string]string{"type": "photo"} }), `"photo"`},

@@ -612,7 +612,9 @@ func TestABtrfsThatWasMountedWithAnotherDiskIsUnmountedAgain(t *testing.T) {
 func TestTheErrorForABtrfsWithAMountedUUIDSaysSo(t *testing.T) {
 	t.Parallel()
 	b := newFakeHost(t)
-	b.plug(t, "vdb", serial, num(254, 16))
+	d := b.plug(t, "vdb", serial, num(254, 16))
+	d.contents, d.holes = superblockOf400MiB("btrfs"), true
+	d.resize(400 << 20)
 	b.tools.answers["blkid"] = Result{Stdout: "TYPE=btrfs\nUSAGE=filesystem\n"}
 	b.mounter.fail = volume.Errorf(volume.Failed, "mount %s: mount(2) system call failed: File exists.", filepath.Join(b.Dev, "vdb"))
 	wantKind(t, b.Stage(t.Context(), StageSpec{Volume: vol, Path: b.kubelet("staging")}), volume.Failed, "File exists", "the same UUID", "btrfstune -u")

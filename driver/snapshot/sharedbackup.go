@@ -76,6 +76,9 @@ func (s *Service) checkStoreTakesAnother(ctx context.Context, spec Spec) error {
 	if err != nil || !proven {
 		return err
 	}
+	if _, err := s.cloud.Volume(ctx, spec.Volume); err != nil { // the list does not say whose the volume is, and the refusal names a backup of it
+		return volume.WithOp(err, "snapshot")
+	}
 	return s.refuseBackup(ctx, spec, volume.Errorf(volume.Conflict, "volume %s already has backup %s, and the backup store of this cloud (Ceph) keeps one backup of a snapshot for each volume. "+
 		"Delete that backup first, or use a class with type: snapshot", spec.Volume, other.ID).Cause(cause.BackupShared).Op("snapshot"))
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
+	"io"
 	iofs "io/fs"
 	"log/slog"
 	"os"
@@ -199,6 +200,34 @@ func TestABackupOfEachBlockSizeMayNameNoOtherDevice(t *testing.T) {
 		super[0xE4] = 0
 		if reason, err := extOtherDevice(d); reason != "" || err != nil {
 			t.Errorf("blocks of %d: want nothing refused, got %q, %v", block, reason, err)
+		}
+	}
+}
+
+// blkid looks at the magic alone, and so may a kernel: a superblock with values that cannot be is checked all the same.
+func TestASuperblockThatCannotBeMayNameNoOtherDevice(t *testing.T) {
+	t.Parallel()
+	ext := func(change func(super []byte)) sparse {
+		super := extCopy(2, 32768, 0)
+		super[0xE4] = 1 // s_journal_dev
+		change(super)
+		return sparse{size: 8 << 40, parts: map[int64][]byte{extSuper: super}}
+	}
+	btrfs := make([]byte, superSize)
+	copy(btrfs[0x40:], "_BHRfS_M")
+	btrfs[0x88] = 2 // num_devices
+	for name, c := range map[string]struct {
+		disk  sparse
+		other func(io.ReaderAt) (string, error)
+	}{
+		"ext without blocks":               {ext(func(super []byte) { clear(super[4:8]) }), extOtherDevice},
+		"ext of 2^32 blocks without 64bit": {ext(func(super []byte) { clear(super[4:8]); super[0x150] = 1 }), extOtherDevice},
+		"ext of huge blocks":               {ext(func(super []byte) { super[0x18] = 7 }), extOtherDevice},
+		"ext of blocks without a size":     {ext(func(super []byte) { super[0x1B] = 0xFF }), extOtherDevice},
+		"btrfs without bytes":              {sparse{size: 8 << 30, parts: map[int64][]byte{btrfsSuper: btrfs}}, btrfsOtherDevice},
+	} {
+		if reason, err := c.other(c.disk); reason == "" || err != nil {
+			t.Errorf("%s: want it refused, got %q, %v", name, reason, err)
 		}
 	}
 }

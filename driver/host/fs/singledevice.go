@@ -56,13 +56,13 @@ func extOtherDevice(r io.ReaderAt) (reason string, err error) {
 		if err != nil {
 			return "", err
 		}
-		if !isExt(super) {
+		if n > 0 && !isExt(super) { // the first one is what blkid took for ext, and the kernel may mount it
 			continue
 		}
 		if reason := extSuperOtherDevice(super); reason != "" {
 			return reason, nil
 		}
-		if little := binary.LittleEndian; n == 0 {
+		if little := binary.LittleEndian; n == 0 && isExt(super) {
 			blocks := int64(little.Uint32(super[0x20:])) + int64(little.Uint32(super[0x14:])) // of a group, and before the first
 			offsets = append(offsets, blocks*(1024<<little.Uint32(super[0x18:])))
 		}
@@ -96,9 +96,6 @@ func btrfsOtherDevice(r io.ReaderAt) (reason string, err error) {
 	super, err := readSuper(r, btrfsSuper)
 	if err != nil {
 		return "", err
-	}
-	if !isBtrfs(super) {
-		return "", nil
 	}
 	if n := binary.LittleEndian.Uint64(super[0x88:]); n != 1 || binary.LittleEndian.Uint64(super[0x38:])&seeding != 0 {
 		return "it is part of a file system of several devices, which may belong to anybody; the driver mounts only file systems of one device", nil

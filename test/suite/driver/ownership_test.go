@@ -267,6 +267,28 @@ func TestWhatCannotBeReadIsNotChanged(t *testing.T) {
 	}
 }
 
+// The list of the backups of a volume is not asked whose it is: Cinder bases backups on those of everybody. So the driver asks before it refuses
+// a second backup and names the first.
+func TestARefusalNamesNoBackupOfAnotherCluster(t *testing.T) {
+	for _, protection := range []string{protect, strict} {
+		synctest.Test(t, func(t *testing.T) {
+			sim := simulated()
+			sim.SetCephBackups(true)
+			one := startWith(t, sim, "--cluster=one")
+			id := made(t, one)
+			backup := newBackup(t, one, "backup-1", id)
+			d := startWith(t, sim, "--cluster=two", protection)
+			sim.ResetRequests()
+			err := outcome(d.CreateSnapshot(asSidecar(t), archive("backup-2", id)))
+			wantCode(t, err, codes.PermissionDenied, othersMark(protection))
+			if strings.Contains(err.Error(), backup) {
+				t.Errorf("%s: the refusal names the backup: %v", protection, err)
+			}
+			wantNoWrites(t, sim)
+		})
+	}
+}
+
 // An unmarked snapshot is its volume's, and an unmarked volume may be that of a server. Where the driver may not read those, it does not know.
 func TestWhoseAnObjectIsStaysUnknownWhereTheDriverMayNotRead(t *testing.T) {
 	for name, test := range map[string]struct {
