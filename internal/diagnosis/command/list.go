@@ -64,11 +64,7 @@ func (v *command) list(ctx context.Context, wrong bool) error {
 	l.Volumes = slices.DeleteFunc(l.Volumes, func(r diagnosis.Row) bool {
 		return wrong && len(r.Findings) == 0 || v.objects != "" && !strings.HasPrefix(r.Claim, v.objects+"/")
 	})
-	if v.output == asTable {
-		err = diagnosis.PrintList(v.Stdout, l, v.columns())
-	} else {
-		err = v.document(l)
-	}
+	err = show(v, l, diagnosis.PrintList)
 	n := l.Wrong()
 	switch {
 	case err != nil:
