@@ -70,7 +70,7 @@ func nodeCodes(t *testing.T) string {
 func causeIDs(t *testing.T) map[string]string {
 	t.Helper()
 	ids := map[string]string{}
-	for _, row := range regexp.MustCompile(`(?m)^\t(\w+) +ID = "([a-z.-]+)"`).FindAllStringSubmatch(readPage(t, "../driver/cause/driver.go"), -1) {
+	for _, row := range regexp.MustCompile(`(?m)^\t(\w+) += returned\("([a-z.-]+)"`).FindAllStringSubmatch(readPage(t, "../driver/cause/driver.go"), -1) {
 		if _, found := cause.Find(cause.ID(row[2])); found {
 			ids[row[1]] = row[2]
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/cause"
 )
 
-// constants are the IDs that the source of the package defines, by the name of their constant.
+// constants are the IDs that the source of the package defines, by their name there.
 func constants(t *testing.T) map[string]cause.ID {
 	t.Helper()
 	found := map[string]cause.ID{}
@@ -23,7 +23,11 @@ func constants(t *testing.T) map[string]cause.ID {
 		}
 		ast.Inspect(file, func(n ast.Node) bool {
 			if spec, ok := n.(*ast.ValueSpec); ok && len(spec.Values) == 1 {
-				if text, ok := spec.Values[0].(*ast.BasicLit); ok {
+				call, ok := spec.Values[0].(*ast.CallExpr)
+				if !ok {
+					return true
+				}
+				if text, ok := call.Args[0].(*ast.BasicLit); ok {
 					id, err := strconv.Unquote(text.Value)
 					if err != nil {
 						t.Fatal(err)

@@ -158,12 +158,7 @@ func (s *walk) stuckAdvice(log string) []string {
 
 // otherThan is a VolumeAttachment of another node: first one that is not attached any more.
 func (s *walk) otherThan(node string) *storagev1.VolumeAttachment {
-	for i, a := range s.Attachments {
-		if a.Spec.NodeName != node {
-			return &s.Attachments[i]
-		}
-	}
-	return nil
+	return first(s.Attachments, func(a storagev1.VolumeAttachment) bool { return a.Spec.NodeName != node })
 }
 
 // elsewhere is a volume that another node has: it must be detached there first.

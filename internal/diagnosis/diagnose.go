@@ -40,10 +40,7 @@ type walk struct {
 
 // Diagnose walks the steps of a claim up to the first that hangs. It is a pure function.
 func Diagnose(f Readings) Report {
-	r := Report{Claim: claimOf(f), Time: f.Now, Cause: None, Steps: []Step{}, Unseen: f.Gaps}
-	if r.Unseen == nil {
-		r.Unseen = []Gap{}
-	}
+	r := Report{Claim: claimOf(f), Time: f.Now, Cause: None, Steps: []Step{}, Unseen: listed(f.Gaps)}
 	s := &walk{Readings: f, report: &r}
 	steps := []func(){s.claim, s.class, s.source, s.consumer, s.create, s.bind, s.schedule, s.attach, s.mount, s.expand, s.modify, s.compare}
 	if s.deleting() {
@@ -221,24 +218,23 @@ func (s *walk) source() {
 	}
 }
 
+// first is a pointer to the first item that matches; nil if none does.
+func first[T any](all []T, matches func(T) bool) *T {
+	i := slices.IndexFunc(all, matches)
+	if i < 0 {
+		return nil
+	}
+	return &all[i]
+}
+
 // event is the newest event that a component wrote for one of the reasons.
 func (s *walk) event(reasons ...string) *corev1.Event {
-	for i, e := range s.Events {
-		if slices.Contains(reasons, e.Reason) {
-			return &s.Events[i]
-		}
-	}
-	return nil
+	return first(s.Events, func(e corev1.Event) bool { return slices.Contains(reasons, e.Reason) })
 }
 
 // eventOf is event for the events of one kind of object.
 func (s *walk) eventOf(kind string, reasons ...string) *corev1.Event {
-	for i, e := range s.Events {
-		if e.InvolvedObject.Kind == kind && slices.Contains(reasons, e.Reason) {
-			return &s.Events[i]
-		}
-	}
-	return nil
+	return first(s.Events, func(e corev1.Event) bool { return e.InvolvedObject.Kind == kind && slices.Contains(reasons, e.Reason) })
 }
 
 func firstOf(e *corev1.Event) time.Time {
@@ -250,20 +246,10 @@ func firstOf(e *corev1.Event) time.Time {
 
 // operation is the oldest operation in progress of one of the methods.
 func (s *walk) operation(methods ...string) *Operation {
-	for i, o := range s.Operations {
-		if slices.Contains(methods, o.Method) {
-			return &s.Operations[i]
-		}
-	}
-	return nil
+	return first(s.Operations, func(o Operation) bool { return slices.Contains(methods, o.Method) })
 }
 
 // attachmentAt is the VolumeAttachment of a node.
 func (s *walk) attachmentAt(node string) *storagev1.VolumeAttachment {
-	for i, a := range s.Attachments {
-		if a.Spec.NodeName == node {
-			return &s.Attachments[i]
-		}
-	}
-	return nil
+	return first(s.Attachments, func(a storagev1.VolumeAttachment) bool { return a.Spec.NodeName == node })
 }

@@ -55,4 +55,4 @@ type Report struct {
 func (r Report) Hangs() bool { return r.Cause != None }
 
 // None is the cause of a claim that does not hang.
-const None = string(cause.None)
+var None = string(cause.None)

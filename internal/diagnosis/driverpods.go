@@ -168,9 +168,7 @@ func ReadDriverPods(ctx context.Context, from Clients, client string) DriverPods
 		}
 		d.Pods = append(d.Pods, one)
 	}
-	if d.Unseen = r.readings.Gaps; d.Unseen == nil {
-		d.Unseen = []Gap{}
-	}
+	d.Unseen = listed(r.readings.Gaps)
 	return d
 }
 
@@ -238,9 +236,7 @@ func ReadAllOperations(ctx context.Context, from Clients) AllOperations {
 		}
 	}
 	slices.SortStableFunc(all.Operations, func(a, b OperationOf) int { return a.Since.Compare(b.Since) })
-	if all.Unseen = r.readings.Gaps; all.Unseen == nil {
-		all.Unseen = []Gap{}
-	}
+	all.Unseen = listed(r.readings.Gaps)
 	return all
 }
 

@@ -1,6 +1,7 @@
 package diagnosis
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -75,12 +76,8 @@ var beforeMount = []string{"ContainerCreating", "PodInitializing", ""}
 // failedMount is the newest event of a failed mount that names the volume, or else the newest.
 func (s *walk) failedMount(p corev1.Pod) *corev1.Event {
 	reasons := []string{"FailedMount", "FailedMapVolume"}
-	for i, e := range s.Events {
-		if slices.Contains(reasons, e.Reason) && s.namesVolume(p, e.Message) {
-			return &s.Events[i]
-		}
-	}
-	return s.event(reasons...)
+	names := first(s.Events, func(e corev1.Event) bool { return slices.Contains(reasons, e.Reason) && s.namesVolume(p, e.Message) })
+	return cmp.Or(names, s.event(reasons...))
 }
 
 // mounted reports whether the containers of a pod prove that its volumes are mounted: one runs or has ended, or waits for something later.

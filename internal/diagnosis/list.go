@@ -5,7 +5,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -54,10 +53,7 @@ func (l Listing) Wrong() int {
 // List compares Kubernetes and Cinder volume by volume. It is a pure function. The lists are read one after the other: a volume that
 // changes meanwhile may have a finding, which the next list has no more.
 func List(f ListReadings) Listing {
-	l := Listing{Time: f.Now, Volumes: []Row{}, Unseen: f.Gaps, Pending: f.pending(), CinderRead: f.CinderRead}
-	if l.Unseen == nil {
-		l.Unseen = []Gap{}
-	}
+	l := Listing{Time: f.Now, Volumes: []Row{}, Unseen: listed(f.Gaps), Pending: f.pending(), CinderRead: f.CinderRead}
 	pods, attachments := map[string][]corev1.Pod{}, map[string][]storagev1.VolumeAttachment{}
 	for _, p := range f.Pods {
 		for _, v := range p.Spec.Volumes {
@@ -87,10 +83,7 @@ func List(f ListReadings) Listing {
 		if id == "" {
 			continue
 		}
-		row := Row{Volume: v.Name, ID: id, Pods: []string{}, Nodes: []string{}, Servers: []string{}, Findings: []string{}}
-		if ref := v.Spec.ClaimRef; ref != nil {
-			row.Claim = ref.Namespace + "/" + ref.Name
-		}
+		row := Row{Claim: claimOfPersistent(v), Volume: v.Name, ID: id, Pods: []string{}, Nodes: []string{}, Servers: []string{}, Findings: []string{}}
 		if f.hasClaim(v) {
 			for _, p := range pods[row.Claim] {
 				row.Pods = append(row.Pods, p.Name)
@@ -123,6 +116,14 @@ func (f ListReadings) pending() []string {
 	}
 	slices.Sort(names)
 	return names
+}
+
+// claimOfPersistent is the claim that a PersistentVolume names: NAMESPACE/NAME; empty if it names none.
+func claimOfPersistent(v corev1.PersistentVolume) string {
+	if v.Spec.ClaimRef == nil {
+		return ""
+	}
+	return v.Spec.ClaimRef.Namespace + "/" + v.Spec.ClaimRef.Name
 }
 
 // handle is the ID of the volume in Cinder; empty if it is of another driver.
@@ -214,20 +215,11 @@ func (f ListReadings) judgeServers(find func(string, ...any), servers []string, 
 // PrintList writes a list for people.
 func PrintList(out io.Writer, l Listing, columns int) error {
 	p := &printer{out: out, width: max(columns, narrowest)}
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	if len(l.Volumes) > 0 {
-		fmt.Fprintln(table, "CLAIM\tPODS\tNODES\tCINDER\tGIB\tVOLUME")
-	}
+	var rows [][]string
 	for _, v := range l.Volumes {
-		cells := []string{orNone(v.Claim), orNone(strings.Join(v.Pods, ",")), orNone(strings.Join(v.Nodes, ",")), orNone(v.Status), fmt.Sprint(v.Size), v.ID}
-		for i := range cells {
-			cells[i] = printable.Line(cells[i])
-		}
-		fmt.Fprintln(table, strings.Join(cells, "\t"))
+		rows = append(rows, []string{orNone(v.Claim), orNone(strings.Join(v.Pods, ",")), orNone(strings.Join(v.Nodes, ",")), orNone(v.Status), fmt.Sprint(v.Size), v.ID})
 	}
-	if err := table.Flush(); err != nil {
-		return err
-	}
+	p.table("CLAIM\tPODS\tNODES\tCINDER\tGIB\tVOLUME", rows)
 	if l.Wrong() > 0 {
 		p.line("\nFindings:")
 	}

@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,7 +16,6 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
 	"github.com/cinder-csi/cinder-csi/internal/cluster"
 	"github.com/cinder-csi/cinder-csi/internal/pages"
-	"github.com/cinder-csi/cinder-csi/internal/printable"
 	"github.com/cinder-csi/cinder-csi/internal/shell"
 )
 
@@ -73,9 +71,7 @@ func FindMissing(ctx context.Context, from Clients) (MissingObjects, error) {
 		f.attachments(ctx)
 	}
 	f.contents(ctx)
-	if f.out.Unseen = f.readings.Gaps; f.out.Unseen == nil {
-		f.out.Unseen = []Gap{}
-	}
+	f.out.Unseen = listed(f.readings.Gaps)
 	return f.out, nil
 }
 
@@ -119,10 +115,7 @@ func (f *finder) volumes(ctx context.Context) {
 			continue
 		}
 		f.missing[strings.ToLower(id)] = true
-		m := Missing{Kind: "PersistentVolume", Name: v.Name, ID: id, Why: "Cinder has no such volume"}
-		if ref := v.Spec.ClaimRef; ref != nil {
-			m.Of = ref.Namespace + "/" + ref.Name
-		}
+		m := Missing{Kind: "PersistentVolume", Name: v.Name, ID: id, Of: claimOfPersistent(v), Why: "Cinder has no such volume"}
 		f.add(m)
 	}
 	f.out.Checked += checked
@@ -143,10 +136,7 @@ func (f *finder) attachments(ctx context.Context) {
 		}
 		f.out.Checked++
 		v, known := volumes[*name]
-		m := Missing{Kind: "VolumeAttachment", Name: a.Name, ID: f.list.handle(v)}
-		if ref := v.Spec.ClaimRef; ref != nil {
-			m.Of = ref.Namespace + "/" + ref.Name
-		}
+		m := Missing{Kind: "VolumeAttachment", Name: a.Name, ID: f.list.handle(v), Of: claimOfPersistent(v)}
 		switch {
 		case !known:
 			m.Why = "there is no PersistentVolume " + *name
@@ -237,20 +227,11 @@ func (f *finder) contents(ctx context.Context) {
 // PrintMissing writes them for people.
 func PrintMissing(out io.Writer, m MissingObjects, columns int) error {
 	p := &printer{out: out, width: max(columns, narrowest)}
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	if len(m.Missing) > 0 {
-		fmt.Fprintln(table, "KIND\tNAME\tFOR\tID\tWHY")
-	}
+	var rows [][]string
 	for _, one := range m.Missing {
-		cells := []string{one.Kind, one.Name, orNone(one.Of), orNone(one.ID), one.Why}
-		for i := range cells {
-			cells[i] = printable.Line(cells[i])
-		}
-		fmt.Fprintln(table, strings.Join(cells, "\t"))
+		rows = append(rows, []string{one.Kind, one.Name, orNone(one.Of), orNone(one.ID), one.Why})
 	}
-	if err := table.Flush(); err != nil {
-		return err
-	}
+	p.table("KIND\tNAME\tFOR\tID\tWHY", rows)
 	p.unseen(m.Unseen)
 	p.line("")
 	if m.Doubt != "" {

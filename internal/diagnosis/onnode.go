@@ -5,7 +5,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -71,16 +70,7 @@ type VolumeOnNode struct {
 func OnNode(f NodeReadings) NodeReport {
 	r := NodeReport{
 		Node: f.Name, Time: f.Now, State: f.state(), Taints: []string{}, Drivers: []DriverOnNode{}, Volumes: []VolumeOnNode{}, Others: []string{}, Findings: []string{},
-		Waiting: f.Waiting, NotDiagnosed: f.NotDiagnosed, Unseen: f.Gaps, CinderRead: f.CinderRead,
-	}
-	if r.Unseen == nil {
-		r.Unseen = []Gap{}
-	}
-	if r.Waiting == nil {
-		r.Waiting = []Report{}
-	}
-	if r.NotDiagnosed == nil {
-		r.NotDiagnosed = []string{}
+		Waiting: listed(f.Waiting), NotDiagnosed: listed(f.NotDiagnosed), Unseen: listed(f.Gaps), CinderRead: f.CinderRead,
 	}
 	j := &nodeJudge{NodeReadings: f, report: &r}
 	j.node()
@@ -322,24 +312,15 @@ func PrintNode(out io.Writer, r NodeReport, columns int) error {
 	if len(r.Taints) > 0 {
 		p.text("", "Taints: "+strings.Join(r.Taints, " "))
 	}
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	if len(r.Volumes) > 0 {
-		fmt.Fprintln(table, "\nCLAIM\tPODS\tSTATE\tMOUNTED\tCINDER\tGIB\tVOLUME")
-	}
+	var rows [][]string
 	for _, v := range r.Volumes {
 		uses := "no"
 		if v.Mounted {
 			uses = "yes"
 		}
-		cells := []string{orNone(v.Claim), orNone(strings.Join(v.Pods, ",")), v.State, uses, orUnknown(v.Status), fmt.Sprint(v.Size), v.ID}
-		for i := range cells {
-			cells[i] = printable.Line(cells[i])
-		}
-		fmt.Fprintln(table, strings.Join(cells, "\t"))
+		rows = append(rows, []string{orNone(v.Claim), orNone(strings.Join(v.Pods, ",")), v.State, uses, orUnknown(v.Status), fmt.Sprint(v.Size), v.ID})
 	}
-	if err := table.Flush(); err != nil {
-		return err
-	}
+	p.table("\nCLAIM\tPODS\tSTATE\tMOUNTED\tCINDER\tGIB\tVOLUME", rows)
 	if len(r.Others) > 0 {
 		p.line("")
 		p.text("", "Other volumes at the server, which no PersistentVolume names: "+strings.Join(r.Others, " "))

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,7 +14,6 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
 	"github.com/cinder-csi/cinder-csi/internal/cluster"
 	"github.com/cinder-csi/cinder-csi/internal/pages"
-	"github.com/cinder-csi/cinder-csi/internal/printable"
 )
 
 // Orphan is an object of Cinder with the mark of a cluster, which no object of that cluster names.
@@ -92,9 +90,7 @@ func FindOrphans(ctx context.Context, from Clients, clusterID string) (Orphans, 
 			}
 		}
 	}
-	if o.Unseen = r.readings.Gaps; o.Unseen == nil {
-		o.Unseen = []Gap{}
-	}
+	o.Unseen = listed(r.readings.Gaps)
 	return o, nil
 }
 
@@ -130,16 +126,7 @@ func namedInCinder(ctx context.Context, c *cluster.Cluster) (map[string]bool, er
 	for _, v := range volumes {
 		named[strings.ToLower(handleOf(&v))] = true
 	}
-	contents, err := cluster.List[struct {
-		Spec struct {
-			Source struct {
-				Handle string `json:"snapshotHandle"`
-			} `json:"source"`
-		} `json:"spec"`
-		Status struct {
-			Handle string `json:"snapshotHandle"`
-		} `json:"status"`
-	}](ctx, c, "/apis/snapshot.storage.k8s.io/v1/volumesnapshotcontents")
+	contents, err := cluster.List[content](ctx, c, "/apis/snapshot.storage.k8s.io/v1/volumesnapshotcontents")
 	if err != nil && !errors.Is(err, cluster.ErrNotFound) {
 		return nil, err
 	}
@@ -173,24 +160,15 @@ func (m marked) orphan(kind string, now time.Time) Orphan {
 // PrintOrphans writes orphans for people.
 func PrintOrphans(out io.Writer, o Orphans, columns int) error {
 	p := &printer{out: out, width: max(columns, narrowest)}
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	if len(o.Orphans) > 0 {
-		fmt.Fprintln(table, "KIND\tID\tAGE\tGIB\tSTATUS\tMADE FOR\tDOUBT")
-	}
+	var rows [][]string
 	for _, one := range o.Orphans {
 		old := ""
 		if one.Created != nil {
 			old = age(o.Time.Sub(*one.Created))
 		}
-		cells := []string{one.Kind, one.ID, old, fmt.Sprint(one.Size), one.Status, orNone(one.For), one.Doubt}
-		for i := range cells {
-			cells[i] = printable.Line(cells[i])
-		}
-		fmt.Fprintln(table, strings.TrimRight(strings.Join(cells, "\t"), "\t"))
+		rows = append(rows, []string{one.Kind, one.ID, old, fmt.Sprint(one.Size), one.Status, orNone(one.For), one.Doubt})
 	}
-	if err := table.Flush(); err != nil {
-		return err
-	}
+	p.table("KIND\tID\tAGE\tGIB\tSTATUS\tMADE FOR\tDOUBT", rows)
 	p.unseen(o.Unseen)
 	p.line("")
 	p.text("", fmt.Sprintf("%d objects with the mark %q that nothing in this cluster names", len(o.Orphans), o.ClusterID))

@@ -5,7 +5,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"sigs.k8s.io/yaml"
 
@@ -129,23 +128,15 @@ func PrintCommands(out io.Writer, r Recovery) error {
 // PrintRecoveryTable writes what can be recovered, for people.
 func PrintRecoveryTable(out io.Writer, r Recovery, columns int) error {
 	p := &printer{out: out, width: max(columns, narrowest)}
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	if len(r.Objects) > 0 {
-		fmt.Fprintln(table, "NAMESPACE\tNAME\tKIND\tID\tGIB\tMODE\tDECIDE")
-	}
+	var rows [][]string
 	for _, o := range r.Objects {
 		cells := []string{orNone(o.Namespace), orNone(o.Name), o.Kind, o.ID, fmt.Sprint(o.Size), orNone(o.Mode), ""}
 		if o.FillIns > 0 {
 			cells[len(cells)-1] = FillIn
 		}
-		for i := range cells {
-			cells[i] = printable.Line(cells[i])
-		}
-		fmt.Fprintln(table, strings.TrimRight(strings.Join(cells, "\t"), "\t"))
+		rows = append(rows, cells)
 	}
-	if err := table.Flush(); err != nil {
-		return err
-	}
+	p.table("NAMESPACE\tNAME\tKIND\tID\tGIB\tMODE\tDECIDE", rows)
 	p.line("")
 	for _, text := range r.header() {
 		if !strings.HasPrefix(text, "$ ") { // the documents have it

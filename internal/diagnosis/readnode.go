@@ -210,12 +210,7 @@ func (f NodeReadings) waiting() []string {
 }
 
 func (f NodeReadings) volumeNamed(name string) *corev1.PersistentVolume {
-	for i, v := range f.Volumes {
-		if v.Name == name && f.handle(v) != "" {
-			return &f.Volumes[i]
-		}
-	}
-	return nil
+	return first(f.Volumes, func(v corev1.PersistentVolume) bool { return v.Name == name && f.handle(v) != "" })
 }
 
 // podsOf are the pods on the node that use a volume.

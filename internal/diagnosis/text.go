@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"text/tabwriter"
 	"time"
 
 	"github.com/cinder-csi/cinder-csi/driver/cause"
@@ -91,6 +92,24 @@ func (p *printer) text(margin, text string) {
 	}
 }
 
+// table writes rows of cells below a header, and nothing if there are none.
+func (p *printer) table(header string, rows [][]string) {
+	if len(rows) == 0 {
+		return
+	}
+	table := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, header)
+	for _, cells := range rows {
+		for i := range cells {
+			cells[i] = printable.Line(cells[i])
+		}
+		fmt.Fprintln(table, strings.TrimRight(strings.Join(cells, "\t"), "\t"))
+	}
+	if err := table.Flush(); p.err == nil {
+		p.err = err
+	}
+}
+
 func (p *printer) line(text string) {
 	if _, err := fmt.Fprintln(p.out, strings.TrimRight(text, " ")); p.err == nil {
 		p.err = err
@@ -110,6 +129,14 @@ func wrap(text string, width int) []string {
 		line += word
 	}
 	return append(lines, line)
+}
+
+// listed is a list that JSON shows as [], not as null.
+func listed[T any](all []T) []T {
+	if all == nil {
+		return []T{}
+	}
+	return all
 }
 
 // Counted is a number with its noun: "1 volume", "2 volumes".

@@ -37,7 +37,7 @@ func (s *Sim) DeleteApplicationCredential(id string) {
 func (a *ApplicationCredential) view(s *Sim, c *call, secret bool) obj {
 	var roles []obj
 	for _, r := range a.Roles {
-		roles = append(roles, obj{{"id", fixedHex("role", r)}, {"name", r}, {"domain_id", nil}, {"description", nil}, {"options", obj{{"immutable", true}}}})
+		roles = append(roles, obj{{"id", FixedHex("role", r)}, {"name", r}, {"domain_id", nil}, {"description", nil}, {"options", obj{{"immutable", true}}}})
 	}
 	expires := microsOrNull(a.ExpiresAt)
 	v := obj{
@@ -60,11 +60,10 @@ func (a *ApplicationCredential) view(s *Sim, c *call, secret bool) obj {
 	return append(v, pair{"links", obj{{"self", c.base(identity) + "/v3/application_credentials/" + a.ID}}})
 }
 
-// ownAppCreds are the application credentials of the user in the path. For another user, it returns nil and a refusal.
-func (s *Sim) ownAppCreds(c *call, action string) ([]*ApplicationCredential, *reply) {
+// ownAppCreds are the application credentials of the user in the path. It refuses those of another user.
+func (s *Sim) ownAppCreds(c *call, action string) []*ApplicationCredential {
 	if c.vars["user"] != c.token.user.ID {
-		r := identityForbidden(c, action)
-		return nil, &r
+		panic(identityForbidden(c, action))
 	}
 	own := []*ApplicationCredential{}
 	for _, a := range s.appCreds {
@@ -72,14 +71,11 @@ func (s *Sim) ownAppCreds(c *call, action string) ([]*ApplicationCredential, *re
 			own = append(own, a)
 		}
 	}
-	return own, nil
+	return own
 }
 
 func (s *Sim) listAppCreds(c *call) reply {
-	own, refusal := s.ownAppCreds(c, "identity:list_application_credentials")
-	if refusal != nil {
-		return *refusal
-	}
+	own := s.ownAppCreds(c, "identity:list_application_credentials")
 	list := []obj{}
 	for _, a := range own {
 		list = append(list, a.view(s, c, false))
@@ -88,44 +84,32 @@ func (s *Sim) listAppCreds(c *call) reply {
 	return reply{status: http.StatusOK, body: obj{{"application_credentials", list}, {"links", obj{{"next", nil}, {"self", self}, {"previous", nil}}}}}
 }
 
-func (s *Sim) oneAppCred(c *call, action string) (*ApplicationCredential, *reply) {
-	own, refusal := s.ownAppCreds(c, action)
-	if refusal != nil {
-		return nil, refusal
-	}
+func (s *Sim) oneAppCred(c *call, action string) *ApplicationCredential {
+	own := s.ownAppCreds(c, action)
 	i := slices.IndexFunc(own, func(a *ApplicationCredential) bool { return a.ID == c.vars["id"] })
 	if i < 0 {
-		r := identityNotFound(c, "Could not find Application Credential: "+c.vars["id"]+".")
-		return nil, &r
+		panic(identityNotFound(c, "Could not find Application Credential: "+c.vars["id"]+"."))
 	}
-	return own[i], nil
+	return own[i]
 }
 
 func (s *Sim) showAppCred(c *call) reply {
-	a, refusal := s.oneAppCred(c, "identity:get_application_credential")
-	if refusal != nil {
-		return *refusal
-	}
+	a := s.oneAppCred(c, "identity:get_application_credential")
 	return reply{status: http.StatusOK, body: obj{{"application_credential", a.view(s, c, false)}}}
 }
 
 func (s *Sim) deleteAppCred(c *call) reply {
-	a, refusal := s.oneAppCred(c, "identity:delete_application_credential")
-	if refusal != nil {
-		return *refusal
-	}
+	a := s.oneAppCred(c, "identity:delete_application_credential")
 	a.spent = true
 	return reply{status: http.StatusNoContent}
 }
 
 func (s *Sim) createAppCred(c *call) reply {
-	if _, refusal := s.ownAppCreds(c, "identity:create_application_credential"); refusal != nil {
-		return *refusal
-	}
+	s.ownAppCreds(c, "identity:create_application_credential")
 	if a := c.token.appCred; a != nil && !a.Unrestricted {
 		return identityForbidden(c, "identity:create_application_credential")
 	}
-	body, bad := c.decode()
+	body, bad := c.parse()
 	name := digString(body, "application_credential", "name")
 	if bad != nil || name == "" {
 		return identityError(c, http.StatusBadRequest, "Bad Request", "'name' is a required property")

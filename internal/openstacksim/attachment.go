@@ -114,12 +114,7 @@ func (s *Sim) reserveVolume(v *volume, serverID string) (*attachment, string) {
 // release deletes an attachment and updates the status of the volume.
 func (s *Sim) release(a *attachment) {
 	v := a.volume
-	for i, x := range v.attachments {
-		if x == a {
-			v.attachments = append(v.attachments[:i:i], v.attachments[i+1:]...)
-			break
-		}
-	}
+	v.attachments = slices.DeleteFunc(slices.Clone(v.attachments), func(x *attachment) bool { return x == a })
 	if s.backend.moving[v.id] && len(v.attachments) == 0 {
 		return // Cinder hides that the volume is available (volume_detached in db/sqlalchemy/api.py)
 	}
@@ -149,10 +144,7 @@ func (s *Sim) visibleAttachments(c *call, everywhere bool) []*attachment {
 }
 
 func (s *Sim) listAttachments(c *call, detail bool) reply {
-	q, bad := c.listQuery([]string{"volume_id", "status", "instance_id", "attach_status"}, []string{"id", "created_at", "volume_id", "attach_status", "instance_uuid"})
-	if bad != nil {
-		return *bad
-	}
+	q := c.listQuery([]string{"volume_id", "status", "instance_id", "attach_status"}, []string{"id", "created_at", "volume_id", "attach_status", "instance_uuid"})
 	items, _, _, missing := page(q, s.visibleAttachments(c, c.allProjects(q)), func(a *attachment, f param) bool {
 		got, ok := a.field(f.key)
 		return ok && sameText(got, f.value)
@@ -168,43 +160,32 @@ func (s *Sim) listAttachments(c *call, detail bool) reply {
 }
 
 // oneAttachment finds an attachment of any project. Cinder up to 26 shows one to every user who knows its ID, and 29 to those who may see its volume.
-func (s *Sim) oneAttachment(c *call) (*attachment, *reply) {
+func (s *Sim) oneAttachment(c *call) *attachment {
 	for _, a := range s.visibleAttachments(c, !s.fromCinder29() || c.token.admin()) {
 		if a.id == c.vars["id"] {
-			return a, nil
+			return a
 		}
 	}
-	return nil, ptr(fault(http.StatusNotFound, "Volume attachment could not be found with filter: attachment_id = "+c.vars["id"]+"."))
+	panic(fault(http.StatusNotFound, "Volume attachment could not be found with filter: attachment_id = "+c.vars["id"]+"."))
 }
 
 func (s *Sim) showAttachment(c *call) reply {
-	a, missing := s.oneAttachment(c)
-	if missing != nil {
-		return *missing
-	}
+	a := s.oneAttachment(c)
 	return reply{status: http.StatusOK, body: obj{{"attachment", a.view(true)}}}
 }
 
 // createAttachment only reserves: hypervisors send the connector later.
 func (s *Sim) createAttachment(c *call) reply {
-	body, bad := c.object("attachment", true, "volume_uuid", "instance_uuid", "connector", "mode")
-	if bad != nil {
-		return *bad
-	}
+	body := c.object("attachment", true, "volume_uuid", "instance_uuid", "connector", "mode")
 	id, ok := body["volume_uuid"].(string)
 	if !ok {
-		return *invalid("attachment", c.raw("attachment"), "'volume_uuid' is a required property")
+		return invalid("attachment", c.raw("attachment"), "'volume_uuid' is a required property")
 	}
 	if !isUUID(id) {
-		return *invalid("volume_uuid", id, python(id)+" is not a 'uuid'")
+		return invalid("volume_uuid", id, python(id)+" is not a 'uuid'")
 	}
-	v, missing := s.visible(c, id)
-	if missing != nil {
-		return *missing
-	}
-	if bad := s.refusesReader(c, "volume:attachment_create"); bad != nil {
-		return *bad
-	}
+	v := s.visible(c, id)
+	s.refusesReader(c, "volume:attachment_create")
 	serverID, _ := body["instance_uuid"].(string)
 	a, refusal := s.reserveVolume(v, serverID)
 	if refusal != "" {
@@ -219,19 +200,12 @@ func (s *Sim) createAttachment(c *call) reply {
 // deleteAttachment refuses while Nova uses the attachment: then only Nova may delete it (CVE-2023-2088). Cinder does not ask Nova
 // about an attachment that has not reached a host. Cinder of Victoria never asks Nova, and does not find the volume of another project.
 func (s *Sim) deleteAttachment(c *call) reply {
-	a, missing := s.oneAttachment(c)
-	if missing != nil {
-		return *missing
-	}
-	if _, hidden := s.visible(c, a.volume.id); hidden != nil {
-		if c.beforeZed {
-			return *hidden
-		}
+	a := s.oneAttachment(c)
+	if !c.beforeZed && !c.sees(a.volume.project) {
 		return forbidden("volume:attachment_delete")
 	}
-	if bad := s.refusesReader(c, "volume:attachment_delete"); bad != nil {
-		return *bad
-	}
+	s.visible(c, a.volume.id)
+	s.refusesReader(c, "volume:attachment_delete")
 	asksNova := a.status != "reserved" && !c.beforeZed
 	if asksNova && a.server != "" && c.token.appCred != nil {
 		return fault(http.StatusInternalServerError, serverError) // Cinder asks Nova in the name of the user; Keystone gives it no token for that

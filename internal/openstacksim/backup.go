@@ -37,6 +37,8 @@ func (b *backup) turn(status, reason string) {
 
 func (b *backup) ident() string { return b.id }
 
+func (b *backup) owner() string { return b.project }
+
 func (b *backup) field(key string) (string, bool) {
 	switch key {
 	case "id":
@@ -62,13 +64,7 @@ func (b *backup) matches(f param) bool {
 	return ok && sameText(got, f.value)
 }
 
-func (s *Sim) visibleBackup(c *call, id string) (*backup, *reply) {
-	b := s.backups[id]
-	if b == nil || b.project != c.token.project.ID && !c.token.admin() {
-		return nil, ptr(fault(http.StatusNotFound, "Backup "+id+" could not be found."))
-	}
-	return b, nil
-}
+func (s *Sim) visibleBackup(c *call, id string) *backup { return visibleOf(c, "Backup", s.backups, id) }
 
 // dependents reports whether incremental backups depend on b.
 func (s *Sim) dependents(b *backup) bool {
@@ -88,21 +84,10 @@ func (s *Sim) createBackup(c *call) reply {
 	if c.version >= 51 {
 		allowed = append(allowed, "availability_zone")
 	}
-	body, bad := c.object("backup", true, allowed...)
-	if bad != nil {
-		return *bad
-	}
-	ids, labels, bad := checkBackup(c, body)
-	if bad != nil {
-		return *bad
-	}
-	v, missing := s.visible(c, ids["volume_id"])
-	if missing != nil {
-		return *missing
-	}
-	if bad := s.refusesReader(c, "backup:create"); bad != nil {
-		return *bad
-	}
+	body := c.object("backup", true, allowed...)
+	ids, labels := checkBackup(c, body)
+	v := s.visible(c, ids["volume_id"])
+	s.refusesReader(c, "backup:create")
 	b := &backup{
 		id: s.newID(), project: v.project, user: c.token.user.ID, name: optional(body["name"]), description: optional(body["description"]), status: "creating",
 		volume: v.id, size: v.size, labels: labels, metadata: maps.Clone(v.metadata), data: now(), read: time.Now(), clock: s.hostClock(),
@@ -111,15 +96,10 @@ func (s *Sim) createBackup(c *call) reply {
 	if s.afterZed() {
 		b.zone, _ = body["availability_zone"].(string)
 	}
-	p, bad := s.backupSource(c, b, v, ids["snapshot_id"], isTrue(bare(body["force"])))
-	if bad == nil {
-		bad = s.reserveBackup(v)
-	}
-	if bad == nil && isTrue(bare(body["incremental"])) {
-		bad = s.setBase(b, p)
-	}
-	if bad != nil {
-		return *bad
+	p := s.backupSource(c, b, v, ids["snapshot_id"], isTrue(bare(body["force"])))
+	s.reserveBackup(v)
+	if isTrue(bare(body["incremental"])) {
+		s.setBase(b, p)
 	}
 	s.backups[b.id] = b
 	s.makeBackup(c, b, v, p)
@@ -127,10 +107,10 @@ func (s *Sim) createBackup(c *call) reply {
 }
 
 // checkBackup checks the body of a new backup and returns its IDs and metadata.
-func checkBackup(c *call, body map[string]any) (map[string]string, map[string]string, *reply) {
+func checkBackup(c *call, body map[string]any) (map[string]string, map[string]string) {
 	ids := map[string]string{}
 	if _, given := body["volume_id"]; !given {
-		return nil, nil, invalid("backup", c.raw("backup"), "'volume_id' is a required property")
+		panic(invalid("backup", c.raw("backup"), "'volume_id' is a required property"))
 	}
 	for _, field := range []string{"volume_id", "snapshot_id"} {
 		id, ok := body[field].(string)
@@ -142,51 +122,47 @@ func checkBackup(c *call, body map[string]any) (map[string]string, map[string]st
 			if field == "snapshot_id" { // which may be null
 				complaint = " is not valid under any of the given schemas"
 			}
-			return nil, nil, invalid(field, body[field], python(body[field])+complaint)
+			panic(invalid(field, body[field], python(body[field])+complaint))
 		}
 		ids[field] = id
 	}
 	for _, field := range []string{"incremental", "force"} {
 		if v, given := body[field]; given && !slices.Contains(booleans, v) {
-			return nil, nil, invalid(field, v, python(v)+" is not one of "+python(booleans))
+			panic(invalid(field, v, python(v)+" is not one of "+python(booleans)))
 		}
 	}
-	labels, bad := metadataOf(body["metadata"], "'object', 'null'")
+	labels := metadataOf(body["metadata"], "'object', 'null'")
 	for _, field := range []string{"name", "description", "availability_zone"} {
-		if bad == nil {
-			_, bad = textOrNull(body, field, 0)
-		}
+		textOrNull(body, field, 0)
 	}
-	return ids, labels, bad
+	return ids, labels
 }
 
 // backupSource checks the source of a backup: the snapshot with that ID, or the volume if the ID is empty.
-func (s *Sim) backupSource(c *call, b *backup, v *volume, id string, forced bool) (*snapshot, *reply) {
+func (s *Sim) backupSource(c *call, b *backup, v *volume, id string, forced bool) *snapshot {
 	if id == "" {
 		switch {
 		case !slices.Contains([]string{"available", "in-use"}, v.status):
-			return nil, ptr(fault(http.StatusBadRequest, "Invalid volume: Volume to be backed up must be available or in-use, but the current status is \""+v.status+"\"."))
+			panic(fault(http.StatusBadRequest, "Invalid volume: Volume to be backed up must be available or in-use, but the current status is \""+v.status+"\"."))
 		case v.status == "in-use" && !forced:
-			return nil, ptr(fault(http.StatusBadRequest, "Invalid volume: Backing up an in-use volume must use the force flag."))
+			panic(fault(http.StatusBadRequest, "Invalid volume: Backing up an in-use volume must use the force flag."))
 		}
-		return nil, nil
+		return nil
 	}
-	p, missing := s.visibleSnapshot(c, id)
+	p := s.visibleSnapshot(c, id)
 	switch {
-	case missing != nil:
-		return nil, missing
 	case p.volume != v:
-		return nil, ptr(fault(http.StatusBadRequest, "Invalid volume: Volume "+v.id+" does not match with snapshot.volume_id "+p.volume.id+"."))
+		panic(fault(http.StatusBadRequest, "Invalid volume: Volume "+v.id+" does not match with snapshot.volume_id "+p.volume.id+"."))
 	case p.status != "available":
-		return nil, ptr(fault(http.StatusBadRequest, "Invalid snapshot: Snapshot to be backed up must be available, but the current status is \""+p.status+"\"."))
+		panic(fault(http.StatusBadRequest, "Invalid snapshot: Snapshot to be backed up must be available, but the current status is \""+p.status+"\"."))
 	}
 	b.snapshot, b.data, b.read = p.id, p.created.Truncate(time.Second), p.taken
-	return p, nil
+	return p
 }
 
 // setBase makes b depend on the backup of the same volume with the latest data. Data that is younger than the snapshot counts as
 // the oldest.
-func (s *Sim) setBase(b *backup, p *snapshot) *reply {
+func (s *Sim) setBase(b *backup, p *snapshot) {
 	age := func(other *backup) time.Time {
 		if p != nil && !other.data.Before(p.created) || s.afterZed() && other.status != "available" {
 			return time.Time{}
@@ -200,20 +176,19 @@ func (s *Sim) setBase(b *backup, p *snapshot) *reply {
 		}
 	}
 	if latest == nil {
-		return noBase()
+		panic(noBase())
 	}
 	if latest.status != "available" {
 		if s.afterZed() {
-			return noBase()
+			panic(noBase())
 		}
-		return ptr(fault(http.StatusBadRequest, "Invalid backup: The parent backup must be available for incremental backup."))
+		panic(fault(http.StatusBadRequest, "Invalid backup: The parent backup must be available for incremental backup."))
 	}
 	b.base = latest.id
-	return nil
 }
 
-func noBase() *reply {
-	return ptr(fault(http.StatusBadRequest, "Invalid backup: No backups available to do an incremental backup."))
+func noBase() reply {
+	return fault(http.StatusBadRequest, "Invalid backup: No backups available to do an incremental backup.")
 }
 
 // schedulable reports whether the scheduler finds a cinder-backup. It looks in the zone that the request names, or else in that of the
@@ -330,10 +305,7 @@ func (s *Sim) sharing(b *backup) (all []*backup) {
 }
 
 func (s *Sim) showBackup(c *call) reply {
-	b, missing := s.visibleBackup(c, c.vars["id"])
-	if missing != nil {
-		return *missing
-	}
+	b := s.visibleBackup(c, c.vars["id"])
 	return reply{status: http.StatusOK, body: obj{{"backup", s.viewBackup(c, b)}}}
 }
 
@@ -370,49 +342,22 @@ func (s *Sim) viewBackup(c *call, b *backup) obj {
 }
 
 func (s *Sim) listBackups(c *call, detail bool) reply {
-	q, bad := c.listQuery([]string{"name", "status", "volume_id"}, []string{"id", "name", "status", "created_at", "updated_at", "volume_id", "size"})
-	if bad != nil {
-		return *bad
-	}
+	q := c.listQuery([]string{"name", "status", "volume_id"}, []string{"id", "name", "status", "created_at", "updated_at", "volume_id", "size"})
 	if b := s.backups[q.marker]; b != nil && !s.dependents(b) {
 		retain(s, s.backups, q)
 	}
-	all, everywhere := []*backup{}, c.allProjects(q)
-	for _, b := range s.backups {
-		if everywhere || b.project == c.token.project.ID {
-			all = append(all, b)
-		}
-	}
-	items, total, more, missing := page(q, all, (*backup).matches)
-	if missing {
-		return fault(http.StatusNotFound, "Backup "+q.marker+" could not be found.")
-	}
-	list := []obj{}
-	for _, b := range items {
+	return listOf(c, q, "Backup", detail, s.backups, func(b *backup) obj {
 		if detail {
-			list = append(list, s.viewBackup(c, b))
-		} else {
-			list = append(list, obj{{"id", b.id}, {"name", b.name}, {"links", c.selfLinks("backups", b.id)}})
+			return s.viewBackup(c, b)
 		}
-	}
-	body := obj{{"backups", list}}
-	if more {
-		body = append(body, pair{"backups_links", c.nextLink(c.collection("backups", detail), items[len(items)-1].id)})
-	}
-	if q.count {
-		body = append(body, pair{"count", total})
-	}
-	return reply{status: http.StatusOK, body: body, rows: len(list)}
+		return obj{{"id", b.id}, {"name", b.name}, {"links", c.selfLinks("backups", b.id)}}
+	})
 }
 
 func (s *Sim) deleteBackup(c *call) reply {
-	b, missing := s.visibleBackup(c, c.vars["id"])
-	if missing == nil {
-		missing = s.refusesReader(c, "backup:delete")
-	}
+	b := s.visibleBackup(c, c.vars["id"])
+	s.refusesReader(c, "backup:delete")
 	switch {
-	case missing != nil:
-		return *missing
 	case b.status != "available" && b.status != "error":
 		return fault(http.StatusBadRequest, "Invalid backup: Backup status must be available or error")
 	case s.dependents(b):
@@ -437,14 +382,8 @@ func (s *Sim) deleteBackup(c *call) reply {
 
 // backupAction serves POST /backups/{id}/action, which has one action, for administrators.
 func (s *Sim) backupAction(c *call) reply {
-	body, bad := c.object("os-reset_status", true, "status")
-	if bad != nil {
-		return *bad
-	}
-	b, missing := s.visibleBackup(c, c.vars["id"])
-	if missing != nil {
-		return *missing
-	}
+	body := c.object("os-reset_status", true, "status")
+	b := s.visibleBackup(c, c.vars["id"])
 	if !c.token.admin() {
 		return forbidden("volume_extension:backup_admin_actions:reset_status")
 	}
@@ -456,33 +395,19 @@ func (s *Sim) backupAction(c *call) reply {
 
 // restoreBackup serves POST /backups/{id}/restore. Without a volume Cinder would create one, which this cloud refuses.
 func (s *Sim) restoreBackup(c *call) reply {
-	body, bad := c.object("restore", true, "name", "volume_id")
-	if bad != nil {
-		return *bad
-	}
-	if _, bad := textOrNull(body, "name", 0); bad != nil {
-		return *bad
-	}
-	id, bad := optionalUUID(body, "volume_id")
-	if bad != nil {
-		return *bad
-	}
-	b, missing := s.visibleBackup(c, c.vars["id"])
-	if missing == nil {
-		missing = s.refusesReader(c, "backup:restore")
-	}
+	body := c.object("restore", true, "name", "volume_id")
+	textOrNull(body, "name", 0)
+	id := optionalUUID(body, "volume_id")
+	b := s.visibleBackup(c, c.vars["id"])
+	s.refusesReader(c, "backup:restore")
 	switch {
-	case missing != nil:
-		return *missing
 	case b.status != "available":
 		return fault(http.StatusBadRequest, "Invalid backup: Backup status must be available")
 	case id == "":
 		return fault(http.StatusNotImplemented, "The simulated cloud does not create a volume for a restore.")
 	}
-	v, missing := s.visible(c, id)
+	v := s.visible(c, id)
 	switch {
-	case missing != nil:
-		return *missing
 	case v.status != "available":
 		return fault(http.StatusBadRequest, "Invalid volume: Volume to be restored to must be available")
 	case b.size > v.size:
@@ -529,10 +454,7 @@ func (s *Sim) restore(c *call, v *volume, b *backup, write func() error) {
 
 // setService serves PUT /os-services/disable and enable, for cinder-backup only.
 func (s *Sim) setService(c *call, disabled bool) reply {
-	body, bad := c.decode()
-	if bad != nil {
-		return *bad
-	}
+	body := c.decode()
 	if !c.token.admin() {
 		return forbidden("volume_extension:services:update")
 	}

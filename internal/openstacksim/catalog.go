@@ -22,14 +22,14 @@ func (s *Sim) catalog(c *call, project string) []obj {
 		var endpoints []obj
 		for _, face := range []string{"admin", "internal", "public"} {
 			endpoints = append(endpoints, obj{
-				{"id", fixedHex("endpoint", e.kind+"/"+face)},
+				{"id", FixedHex("endpoint", e.kind+"/"+face)},
 				{"interface", face},
 				{"region_id", s.config.Region},
 				{"url", e.url},
 				{"region", s.config.Region},
 			})
 		}
-		catalog = append(catalog, obj{{"endpoints", endpoints}, {"id", fixedHex("service", e.kind)}, {"type", e.kind}, {"name", e.name}})
+		catalog = append(catalog, obj{{"endpoints", endpoints}, {"id", FixedHex("service", e.kind)}, {"type", e.kind}, {"name", e.name}})
 	}
 	return catalog
 }

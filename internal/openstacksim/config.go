@@ -119,24 +119,24 @@ func Default() Config {
 	born := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	server := func(zone string) Server {
 		name := "node-" + zone
-		return Server{ID: fixedID("server", name), Name: name, Project: "demo", Zone: zone, Metadata: map[string]string{"role": "k8s-node"}, CreatedAt: born}
+		return Server{ID: FixedID("server", name), Name: name, Project: "demo", Zone: zone, Metadata: map[string]string{"role": "k8s-node"}, CreatedAt: born}
 	}
 	volumeType := func(name, description string, specs map[string]string) VolumeType {
-		return VolumeType{ID: fixedID("type", name), Name: name, Description: description, ExtraSpecs: specs, CreatedAt: born}
+		return VolumeType{ID: FixedID("type", name), Name: name, Description: description, ExtraSpecs: specs, CreatedAt: born}
 	}
 	user := func(name, password string, roles map[string][]string) User {
-		return User{ID: fixedHex("user", name), Name: name, Password: password, Roles: roles}
+		return User{ID: FixedHex("user", name), Name: name, Password: password, Roles: roles}
 	}
 	return Config{
 		Region: "RegionOne", TokenLifetime: 24 * time.Hour,
 		VolumeServiceType: "volumev3", ComputeServiceType: "compute", // as Cinder calls itself
 		Projects: []Project{
-			{ID: fixedHex("project", "admin"), Name: "admin"},
-			{ID: fixedHex("project", "demo"), Name: "demo", Quota: map[string]int{
+			{ID: FixedHex("project", "admin"), Name: "admin"},
+			{ID: FixedHex("project", "demo"), Name: "demo", Quota: map[string]int{
 				"volumes": 300, "gigabytes": 20000, "snapshots": 200, "backups": 50, "backup_gigabytes": 2000, "groups": 20,
 				"volumes_fast": 50, "gigabytes_fast": 1000, "snapshots_fast": 20,
 			}},
-			{ID: fixedHex("project", "other"), Name: "other"},
+			{ID: FixedHex("project", "other"), Name: "other"},
 		},
 		Users: []User{
 			user("admin", "sim-admin", map[string][]string{"admin": {"admin"}}),
@@ -146,20 +146,20 @@ func Default() Config {
 			user("other", "sim-other", map[string][]string{"other": {"member"}}),
 		},
 		ApplicationCredentials: []ApplicationCredential{
-			{ID: fixedHex("application-credential", "csi"), Name: "csi", Secret: "sim-appcred-secret", User: "demo", Project: "demo", Roles: []string{"member"}},
+			{ID: FixedHex("application-credential", "csi"), Name: "csi", Secret: "sim-appcred-secret", User: "demo", Project: "demo", Roles: []string{"member"}},
 		},
 		VolumeZones: []string{"az1", "az2"}, ComputeZones: []string{"az1", "az2"},
 		VolumeTypes: []VolumeType{
-			{ID: fixedID("type", "__DEFAULT__"), Name: "__DEFAULT__", Description: "Default Volume Type", CreatedAt: born.Add(-time.Minute)},
+			{ID: FixedID("type", "__DEFAULT__"), Name: "__DEFAULT__", Description: "Default Volume Type", CreatedAt: born.Add(-time.Minute)},
 			volumeType("standard", "default type", map[string]string{"volume_backend_name": "standard"}),
 			volumeType("fast", "second pool", map[string]string{"volume_backend_name": "fast", "sim:tier": "fast"}),
 			volumeType("multiattach", "attach to several servers", map[string]string{"volume_backend_name": "standard", "multiattach": "<is> True"}),
 		},
 		DefaultVolumeType: "standard",
 		GroupTypes: []GroupType{
-			{ID: fixedID("group-type", "sim-group"), Name: "sim-group", Description: "generic volume groups"},
+			{ID: FixedID("group-type", "sim-group"), Name: "sim-group", Description: "generic volume groups"},
 			{
-				ID: fixedID("group-type", "default_cgsnapshot_type"), Name: "default_cgsnapshot_type",
+				ID: FixedID("group-type", "default_cgsnapshot_type"), Name: "default_cgsnapshot_type",
 				Description: "Default group type for migrating cgsnapshot", Specs: map[string]string{"consistent_group_snapshot_enabled": "<is> True"},
 			},
 		},

@@ -132,15 +132,7 @@ func faultPath(pattern, path string) bool {
 		return len(got) > len(want) && faultPath(head, strings.Join(got[:len(want)], "/"))
 	}
 	want, got := strings.Split(pattern, "/"), strings.Split(path, "/")
-	return len(want) == len(got) && !slices.ContainsFunc(indices(want), func(i int) bool { return want[i] != "*" && want[i] != got[i] })
-}
-
-func indices(list []string) []int {
-	out := make([]int, len(list))
-	for i := range out {
-		out[i] = i
-	}
-	return out
+	return slices.EqualFunc(want, got, func(w, g string) bool { return w == "*" || w == g })
 }
 
 // faultReply is the reply of a fault, in the format of the service.

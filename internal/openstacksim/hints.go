@@ -4,14 +4,14 @@ const hintsKey = "OS-SCH-HNT:scheduler_hints"
 
 // checkHints checks the scheduler hints of a create as the schema of Cinder does. They have no effect: the default filters of
 // Cinder do not use them.
-func (c *call) checkHints() *reply {
-	body, bad := c.decode()
-	if bad != nil || body[hintsKey] == nil {
-		return bad
+func (c *call) checkHints() {
+	body := c.decode()
+	if body[hintsKey] == nil {
+		return
 	}
 	hints, ok := body[hintsKey].(map[string]any)
 	if !ok {
-		return invalid(hintsKey, body[hintsKey], python(body[hintsKey])+" is not of type 'object', 'null'")
+		panic(invalid(hintsKey, body[hintsKey], python(body[hintsKey])+" is not of type 'object', 'null'"))
 	}
 	for _, key := range sortedKeys(hints) {
 		fits := true
@@ -24,14 +24,13 @@ func (c *call) checkHints() *reply {
 			_, isText := hints[key].(string)
 			_, isObject := hints[key].(map[string]any)
 			if !isText && !isObject {
-				return invalid(key, hints[key], python(hints[key])+" is not of type 'string', 'object'")
+				panic(invalid(key, hints[key], python(hints[key])+" is not of type 'string', 'object'"))
 			}
 		}
 		if !fits {
-			return invalid(key, hints[key], python(hints[key])+" is not valid under any of the given schemas")
+			panic(invalid(key, hints[key], python(hints[key])+" is not valid under any of the given schemas"))
 		}
 	}
-	return nil
 }
 
 func isUUIDText(v any) bool {

@@ -264,7 +264,16 @@ func (c *call) param(key string) (value string, ok bool) {
 }
 
 // decode reads a JSON object from the body.
-func (c *call) decode() (map[string]any, *reply) {
+func (c *call) decode() map[string]any {
+	body, refusal := c.parse()
+	if refusal != nil {
+		panic(*refusal)
+	}
+	return body
+}
+
+// parse is decode for a service that has its own words for a body that is none.
+func (c *call) parse() (map[string]any, *reply) {
 	kind := c.Header.Get("Content-Type")
 	if c.service == blocks && len(c.body) == 0 {
 		return nil, ptr(fault(http.StatusInternalServerError, serverError)) // the schema check of Cinder fails on an empty body

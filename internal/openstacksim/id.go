@@ -8,21 +8,15 @@ import (
 	"strings"
 )
 
-// fixedID is the UUID of an object that every cloud with the same configuration has.
-func fixedID(kind, name string) string {
+// FixedID is the UUID that every cloud gives to the object of this kind ("type", "server", …) and name, if its configuration
+// names no other.
+func FixedID(kind, name string) string {
 	sum := sha256.Sum256([]byte("openstacksim/" + kind + "/" + name))
 	return uuid([16]byte(sum[:16]))
 }
 
-// FixedID is the UUID that every cloud gives to the object of this kind ("type", "server", …) and name, if its configuration
-// names no other.
-func FixedID(kind, name string) string { return fixedID(kind, name) }
-
 // FixedHex is FixedID without hyphens, as Keystone writes the IDs of projects, users and credentials.
-func FixedHex(kind, name string) string { return fixedHex(kind, name) }
-
-// fixedHex is fixedID in the format of Keystone: without hyphens.
-func fixedHex(kind, name string) string { return strings.ReplaceAll(fixedID(kind, name), "-", "") }
+func FixedHex(kind, name string) string { return strings.ReplaceAll(FixedID(kind, name), "-", "") }
 
 // uuid writes b as a random (version 4) UUID.
 func uuid(b [16]byte) string {

@@ -64,7 +64,7 @@ func (s *Sim) serveIdentity(c *call) reply {
 			return unauthorized(c)
 		}
 		c.vars = vars
-		return r.serve(s, c)
+		return r.answer(s, c)
 	}
 	return reply{status: http.StatusNotFound, body: text{"text/html; charset=utf-8", "<!doctype html>\n<html lang=en>\n<title>404 Not Found</title>\n<h1>Not Found</h1>\n" +
 		"<p>The requested URL was not found on the server. If you entered the URL manually please check your spelling and try again.</p>\n"}}
@@ -85,7 +85,7 @@ func digString(v any, keys ...string) string {
 }
 
 func (s *Sim) createToken(c *call) reply {
-	body, bad := c.decode()
+	body, bad := c.parse()
 	if bad != nil {
 		return notExpected(c, "valid JSON", "request body")
 	}

@@ -32,7 +32,7 @@ type sortKey struct {
 }
 
 // listQuery reads the parameters of a list. Users who are not administrators may use the filters in allowed.
-func (c *call) listQuery(allowed, sortable []string) (*query, *reply) {
+func (c *call) listQuery(allowed, sortable []string) *query {
 	q := &query{limit: c.pageSize}
 	var keys, directions string
 	for _, p := range c.params {
@@ -40,19 +40,19 @@ func (c *call) listQuery(allowed, sortable []string) (*query, *reply) {
 		case "limit":
 			n, err := strconv.Atoi(p.value)
 			if err != nil {
-				return nil, ptr(fault(http.StatusBadRequest, "limit param must be an integer"))
+				panic(fault(http.StatusBadRequest, "limit param must be an integer"))
 			}
 			if n < 0 {
-				return nil, ptr(fault(http.StatusBadRequest, "limit param must be positive"))
+				panic(fault(http.StatusBadRequest, "limit param must be positive"))
 			}
 			q.limit = min(n, c.pageSize)
 		case "offset":
 			n, err := strconv.Atoi(p.value)
 			if err != nil {
-				return nil, ptr(fault(http.StatusBadRequest, "offset must be an integer"))
+				panic(fault(http.StatusBadRequest, "offset must be an integer"))
 			}
 			if n < 0 {
-				return nil, ptr(fault(http.StatusBadRequest, "offset must be >= 0"))
+				panic(fault(http.StatusBadRequest, "offset must be >= 0"))
 			}
 			q.offset = n
 		case "marker":
@@ -62,14 +62,14 @@ func (c *call) listQuery(allowed, sortable []string) (*query, *reply) {
 		case "sort_key":
 			keys = p.value // one value, whatever it holds
 			if strings.Contains(keys, ",") {
-				return nil, inputError("Invalid sort key")
+				panic(inputError("Invalid sort key"))
 			}
 		case "sort_dir":
 			directions = p.value
 		case "with_count":
 			if c.version >= 45 {
 				if !isBool(p.value) {
-					return nil, ptr(fault(http.StatusBadRequest, "Value '"+p.value+"' for 'with_count' is not a boolean."))
+					panic(fault(http.StatusBadRequest, "Value '"+p.value+"' for 'with_count' is not a boolean."))
 				}
 				q.count = isTrue(p.value)
 				break
@@ -79,10 +79,9 @@ func (c *call) listQuery(allowed, sortable []string) (*query, *reply) {
 			q.filters = append(q.filters, p)
 		}
 	}
-	if bad := q.sortBy(keys, directions, sortable); bad != nil {
-		return nil, bad
-	}
-	return q, c.checkFilters(q, allowed)
+	q.sortBy(keys, directions, sortable)
+	c.checkFilters(q, allowed)
+	return q
 }
 
 func isTrue(s string) bool {
@@ -107,7 +106,7 @@ func splitSort(s string) (keys, directions string) {
 	return strings.Join(k, ","), strings.Join(d, ",")
 }
 
-func (q *query) sortBy(keys, directions string, sortable []string) *reply {
+func (q *query) sortBy(keys, directions string, sortable []string) {
 	if keys == "" {
 		keys = "created_at"
 	}
@@ -119,25 +118,24 @@ func (q *query) sortBy(keys, directions string, sortable []string) *reply {
 			direction = "desc"
 		case "asc", "desc":
 		default:
-			return inputError("Unknown sort direction, must be 'desc' or 'asc'.")
+			panic(inputError("Unknown sort direction, must be 'desc' or 'asc'."))
 		}
 		key = strings.TrimSpace(key)
 		if !slices.Contains(sortable, key) {
-			return inputError("Invalid sort key")
+			panic(inputError("Invalid sort key"))
 		}
 		q.sort = append(q.sort, sortKey{key, direction == "desc"})
 	}
 	if !slices.ContainsFunc(q.sort, func(k sortKey) bool { return k.key == "id" }) {
 		q.sort = append(q.sort, sortKey{"id", q.sort[len(q.sort)-1].down})
 	}
-	return nil
 }
 
 // checkFilters refuses filters that resource_filters.json of Cinder does not list. Before 3.31, Cinder ignored them.
 // Administrators may use any filter.
-func (c *call) checkFilters(q *query, allowed []string) *reply {
+func (c *call) checkFilters(q *query, allowed []string) {
 	if c.token.admin() {
-		return nil
+		return
 	}
 	var kept []param
 	var unknown []string
@@ -150,10 +148,9 @@ func (c *call) checkFilters(q *query, allowed []string) *reply {
 		}
 	}
 	if len(unknown) > 0 && c.version >= 31 {
-		return ptr(fault(http.StatusBadRequest, "Invalid filters "+strings.Join(unknown, ",")+" are found in query options."))
+		panic(fault(http.StatusBadRequest, "Invalid filters "+strings.Join(unknown, ",")+" are found in query options."))
 	}
 	q.filters = kept
-	return nil
 }
 
 // pop removes one filter and returns it.
@@ -234,6 +231,52 @@ func (q *query) compare(a, b []string) int {
 	return 0
 }
 
+// owned is an object of a project.
+type owned interface {
+	row
+	owner() string
+	matches(f param) bool
+}
+
+// sees reports whether the user may see the objects of a project.
+func (c *call) sees(project string) bool { return project == c.token.project.ID || c.token.admin() }
+
+// visibleOf finds an object that the user may see. kind is what Cinder calls it.
+func visibleOf[T owned](c *call, kind string, objects map[string]T, id string) T {
+	x, found := objects[id]
+	if !found || !c.sees(x.owner()) {
+		panic(fault(http.StatusNotFound, kind+" "+id+" could not be found."))
+	}
+	return x
+}
+
+// listOf replies with a page of objects.
+func listOf[T owned](c *call, q *query, kind string, detail bool, objects map[string]T, view func(T) obj) reply {
+	all, everywhere := []T{}, c.allProjects(q)
+	for _, x := range objects {
+		if everywhere || x.owner() == c.token.project.ID {
+			all = append(all, x)
+		}
+	}
+	items, total, more, missing := page(q, all, T.matches)
+	if missing {
+		return fault(http.StatusNotFound, kind+" "+q.marker+" could not be found.")
+	}
+	list := []obj{}
+	for _, x := range items {
+		list = append(list, view(x))
+	}
+	name := strings.ToLower(kind) + "s"
+	body := obj{{name, list}}
+	if more {
+		body = append(body, pair{name + "_links", c.nextLink(c.collection(name, detail), items[len(items)-1].ident())})
+	}
+	if q.count {
+		body = append(body, pair{"count", total})
+	}
+	return reply{status: http.StatusOK, body: body, rows: len(list)}
+}
+
 // nextLink is the URL of the page after the object with this id.
 func (c *call) nextLink(collection, last string) []obj {
 	query := ""
@@ -254,7 +297,7 @@ func sortNumber(n int) string {
 }
 
 // timeFilter checks a filter by time (3.60).
-func timeFilter(q *query) *reply {
+func timeFilter(q *query) {
 	for _, f := range q.filters {
 		if f.key != "created_at" && f.key != "updated_at" {
 			continue
@@ -262,14 +305,13 @@ func timeFilter(q *query) *reply {
 		for part := range strings.SplitSeq(f.value, ",") {
 			op, value, _ := strings.Cut(part, ":")
 			if !slices.Contains([]string{"gt", "gte", "eq", "neq", "lt", "lte"}, op) {
-				return ptr(fault(http.StatusBadRequest, "Invalid "+op+" operator"))
+				panic(fault(http.StatusBadRequest, "Invalid "+op+" operator"))
 			}
 			if _, err := parseTime(value); err != nil {
-				return ptr(fault(http.StatusBadRequest, "Invalid "+value+" value"))
+				panic(fault(http.StatusBadRequest, "Invalid "+value+" value"))
 			}
 		}
 	}
-	return nil
 }
 
 func parseTime(s string) (time.Time, error) {

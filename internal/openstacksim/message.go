@@ -2,6 +2,7 @@ package openstacksim
 
 import (
 	"net/http"
+	"slices"
 	"time"
 )
 
@@ -69,10 +70,7 @@ func (s *Sim) ownMessages(c *call) []*message {
 }
 
 func (s *Sim) listMessages(c *call) reply {
-	q, bad := c.listQuery([]string{"resource_uuid", "resource_type", "event_id", "request_id", "message_level"}, []string{"id", "created_at", "event_id", "resource_type", "resource_uuid", "request_id", "message_level"})
-	if bad != nil {
-		return *bad
-	}
+	q := c.listQuery([]string{"resource_uuid", "resource_type", "event_id", "request_id", "message_level"}, []string{"id", "created_at", "event_id", "resource_type", "resource_uuid", "request_id", "message_level"})
 	items, _, more, missing := page(q, s.ownMessages(c), func(m *message, f param) bool {
 		got, ok := m.field(f.key)
 		return ok && sameText(got, f.value)
@@ -91,33 +89,22 @@ func (s *Sim) listMessages(c *call) reply {
 	return reply{status: http.StatusOK, body: body}
 }
 
-func (s *Sim) oneMessage(c *call) (*message, *reply) {
+func (s *Sim) oneMessage(c *call) *message {
 	for _, m := range s.ownMessages(c) {
 		if m.id == c.vars["id"] {
-			return m, nil
+			return m
 		}
 	}
-	return nil, ptr(fault(http.StatusNotFound, "Message "+c.vars["id"]+" could not be found."))
+	panic(fault(http.StatusNotFound, "Message "+c.vars["id"]+" could not be found."))
 }
 
 func (s *Sim) showMessage(c *call) reply {
-	m, missing := s.oneMessage(c)
-	if missing != nil {
-		return *missing
-	}
+	m := s.oneMessage(c)
 	return reply{status: http.StatusOK, body: obj{{"message", m.view(c)}}}
 }
 
 func (s *Sim) deleteMessage(c *call) reply {
-	m, missing := s.oneMessage(c)
-	if missing != nil {
-		return *missing
-	}
-	for i, x := range s.messages {
-		if x == m {
-			s.messages = append(s.messages[:i], s.messages[i+1:]...)
-			break
-		}
-	}
+	m := s.oneMessage(c)
+	s.messages = slices.DeleteFunc(s.messages, func(x *message) bool { return x == m })
 	return reply{status: http.StatusNoContent, header: http.Header{"Content-Type": {"text/html; charset=UTF-8"}}}
 }

@@ -81,74 +81,70 @@ func (s *Sim) exceeds(project, resource string, more int, used map[string]int) b
 	return limit >= 0 && used[resource]+more > limit
 }
 
-func overGigabytes(resource string, asked, limit, used int) *reply {
-	return ptr(fault(http.StatusRequestEntityTooLarge, fmt.Sprintf("VolumeSizeExceedsAvailableQuota: Requested volume or snapshot exceeds allowed %s quota. "+
-		"Requested %dG, quota is %dG and %dG has been consumed.", resource, asked, limit, used)))
+func overGigabytes(resource string, asked, limit, used int) reply {
+	return fault(http.StatusRequestEntityTooLarge, fmt.Sprintf("VolumeSizeExceedsAvailableQuota: Requested volume or snapshot exceeds allowed %s quota. "+
+		"Requested %dG, quota is %dG and %dG has been consumed.", resource, asked, limit, used))
 }
 
-func overVolumes(resource string, limit int) *reply {
-	return ptr(fault(http.StatusRequestEntityTooLarge, fmt.Sprintf("VolumeLimitExceeded: Maximum number of volumes allowed (%d) exceeded for quota '%s'.", limit, resource)))
+func overVolumes(resource string, limit int) reply {
+	return fault(http.StatusRequestEntityTooLarge, fmt.Sprintf("VolumeLimitExceeded: Maximum number of volumes allowed (%d) exceeded for quota '%s'.", limit, resource))
 }
 
 // reserve checks whether a project may have one more volume.
-func (s *Sim) reserve(project string, kind *VolumeType, size int) *reply {
+func (s *Sim) reserve(project string, kind *VolumeType, size int) {
 	used := s.used(project)
 	if limit := s.limit(project, "per_volume_gigabytes"); limit >= 0 && size > limit {
-		return ptr(fault(http.StatusRequestEntityTooLarge, fmt.Sprintf("VolumeSizeExceedsLimit: Requested volume size %dG is larger than maximum allowed limit %dG.", size, limit)))
+		panic(fault(http.StatusRequestEntityTooLarge, fmt.Sprintf("VolumeSizeExceedsLimit: Requested volume size %dG is larger than maximum allowed limit %dG.", size, limit)))
 	}
 	for _, r := range []string{"gigabytes", "gigabytes_" + kind.Name} {
 		if s.exceeds(project, r, size, used) {
-			return overGigabytes(r, size, s.limit(project, r), used[r])
+			panic(overGigabytes(r, size, s.limit(project, r), used[r]))
 		}
 	}
 	for _, r := range []string{"volumes", "volumes_" + kind.Name} {
 		if s.exceeds(project, r, 1, used) {
-			return overVolumes(r, s.limit(project, r))
+			panic(overVolumes(r, s.limit(project, r)))
 		}
 	}
-	return nil
 }
 
 // reserveGrowth checks an extension. The message of Cinder names the total even if the quota of the type is exceeded.
-func (s *Sim) reserveGrowth(v *volume, more int) *reply {
+func (s *Sim) reserveGrowth(v *volume, more int) {
 	used := s.used(v.project)
 	if limit := s.limit(v.project, "per_volume_gigabytes"); limit >= 0 && v.size+more > limit {
-		return ptr(fault(http.StatusRequestEntityTooLarge, fmt.Sprintf("VolumeSizeExceedsLimit: Requested volume size %dG is larger than maximum allowed limit %dG.", v.size+more, limit)))
+		panic(fault(http.StatusRequestEntityTooLarge, fmt.Sprintf("VolumeSizeExceedsLimit: Requested volume size %dG is larger than maximum allowed limit %dG.", v.size+more, limit)))
 	}
 	for _, r := range []string{"gigabytes", "gigabytes_" + v.kind.Name} {
 		if s.exceeds(v.project, r, more, used) {
-			return overGigabytes("gigabytes", more, s.limit(v.project, "gigabytes"), used["gigabytes"])
+			panic(overGigabytes("gigabytes", more, s.limit(v.project, "gigabytes"), used["gigabytes"]))
 		}
 	}
-	return nil
 }
 
 // reserveBackup checks whether a project may have one more backup.
-func (s *Sim) reserveBackup(v *volume) *reply {
+func (s *Sim) reserveBackup(v *volume) {
 	used := s.used(v.project)
 	if r := "backup_gigabytes"; s.exceeds(v.project, r, v.size, used) {
-		return ptr(fault(http.StatusRequestEntityTooLarge, fmt.Sprintf("VolumeBackupSizeExceedsAvailableQuota: Requested backup exceeds allowed Backup gigabytes quota. "+
+		panic(fault(http.StatusRequestEntityTooLarge, fmt.Sprintf("VolumeBackupSizeExceedsAvailableQuota: Requested backup exceeds allowed Backup gigabytes quota. "+
 			"Requested %dG, quota is %dG and %dG has been consumed.", v.size, s.limit(v.project, r), used[r])))
 	}
 	if r := "backups"; s.exceeds(v.project, r, 1, used) {
-		return ptr(fault(http.StatusRequestEntityTooLarge, fmt.Sprintf("BackupLimitExceeded: Maximum number of backups allowed (%d) exceeded", s.limit(v.project, r))))
+		panic(fault(http.StatusRequestEntityTooLarge, fmt.Sprintf("BackupLimitExceeded: Maximum number of backups allowed (%d) exceeded", s.limit(v.project, r))))
 	}
-	return nil
 }
 
-func (s *Sim) reserveSnapshot(v *volume) *reply {
+func (s *Sim) reserveSnapshot(v *volume) {
 	used := s.used(v.project)
 	for _, r := range []string{"gigabytes", "gigabytes_" + v.kind.Name} {
 		if s.exceeds(v.project, r, v.size, used) {
-			return overGigabytes(r, v.size, s.limit(v.project, r), used[r])
+			panic(overGigabytes(r, v.size, s.limit(v.project, r), used[r]))
 		}
 	}
 	for _, r := range []string{"snapshots", "snapshots_" + v.kind.Name} {
 		if s.exceeds(v.project, r, 1, used) {
-			return ptr(fault(http.StatusRequestEntityTooLarge, fmt.Sprintf("SnapshotLimitExceeded: Maximum number of snapshots allowed (%d) exceeded", s.limit(v.project, r))))
+			panic(fault(http.StatusRequestEntityTooLarge, fmt.Sprintf("SnapshotLimitExceeded: Maximum number of snapshots allowed (%d) exceeded", s.limit(v.project, r))))
 		}
 	}
-	return nil
 }
 
 func (s *Sim) volumeLimits(c *call) reply {
@@ -214,15 +210,12 @@ func (s *Sim) updateQuota(c *call) reply {
 	if !c.token.admin() {
 		return forbidden("volume_extension:quotas:update")
 	}
-	body, bad := c.decode()
-	if bad != nil {
-		return *bad
-	}
+	body := c.decode()
 	set, _ := body["quota_set"].(map[string]any)
 	known := s.resources()
 	for _, r := range sortedKeys(set) {
 		if !slices.Contains(known, r) {
-			return *inputError("Bad key(s) in quota set: %s", r)
+			return inputError("Bad key(s) in quota set: %s", r)
 		}
 	}
 	for r, v := range set {
@@ -237,10 +230,7 @@ func (s *Sim) updateQuota(c *call) reply {
 }
 
 func (s *Sim) listGroupTypes(c *call) reply {
-	q, bad := c.listQuery([]string{"is_public", "group_specs"}, []string{"id", "name", "created_at", "updated_at"})
-	if bad != nil {
-		return *bad
-	}
+	q := c.listQuery([]string{"is_public", "group_specs"}, []string{"id", "name", "created_at", "updated_at"})
 	types := make([]*GroupType, len(s.config.GroupTypes))
 	for i := range types {
 		types[i] = &s.config.GroupTypes[i]

@@ -3,24 +3,16 @@ package openstacksim
 import (
 	"net/http"
 	"slices"
-	"strconv"
 )
 
 func (s *Sim) retypeVolume(c *call, v *volume, args map[string]any) reply {
-	policy, kind, bad := s.parseRetype(c, args)
-	if bad != nil {
-		return *bad
-	}
-	if bad := provisionable(kind, v.size); bad != nil {
-		return *bad
-	}
+	policy, kind := s.parseRetype(c, args)
+	kind.checkSize(v.size)
 	if kind.multiattach() != v.multiattach && v.status != "available" {
-		return *inputError("Invalid volume_type passed, retypes affecting multiattach are only allowed on available volumes, the specified volume however "+
+		return inputError("Invalid volume_type passed, retypes affecting multiattach are only allowed on available volumes, the specified volume however "+
 			"currently has a status of: %s.", v.status)
 	}
-	if over := s.reserveType(v, kind); over != nil {
-		return *over
-	}
+	s.reserveType(v, kind)
 	if !slices.Contains([]string{"available", "in-use"}, v.status) || kind == v.kind {
 		return fault(http.StatusBadRequest, "Invalid volume: Retype needs volume to be in available or in-use state, not be part of an active migration or a "+
 			"consistency group, requested type has to be different that the one from the volume, and for in-use volumes front-end qos specs cannot change.")
@@ -44,26 +36,25 @@ func (s *Sim) retypeVolume(c *call, v *volume, args map[string]any) reply {
 }
 
 // parseRetype reads the request of a retype.
-func (s *Sim) parseRetype(c *call, args map[string]any) (policy string, kind *VolumeType, bad *reply) {
+func (s *Sim) parseRetype(c *call, args map[string]any) (policy string, kind *VolumeType) {
 	if extra := unexpected(args, []string{"new_type", "migration_policy"}); extra != "" {
-		return "", nil, invalid("os-retype", c.raw("os-retype"), extra)
+		panic(invalid("os-retype", c.raw("os-retype"), extra))
 	}
 	if _, ok := args["new_type"]; !ok {
-		return "", nil, invalid("os-retype", c.raw("os-retype"), "'new_type' is a required property")
+		panic(invalid("os-retype", c.raw("os-retype"), "'new_type' is a required property"))
 	}
 	name, ok := args["new_type"].(string)
 	if !ok {
-		return "", nil, invalid("new_type", args["new_type"], python(args["new_type"])+" is not of type 'string'")
+		panic(invalid("new_type", args["new_type"], python(args["new_type"])+" is not of type 'string'"))
 	}
 	policy = "never"
 	if p, ok := args["migration_policy"]; ok {
 		policy, _ = p.(string)
 		if policy != "on-demand" && policy != "never" {
-			return "", nil, invalid("migration_policy", p, python(p)+" is not one of ['on-demand', 'never']")
+			panic(invalid("migration_policy", p, python(p)+" is not one of ['on-demand', 'never']"))
 		}
 	}
-	kind, bad = s.typeNamed(c, name)
-	return policy, kind, bad
+	return policy, s.typeNamed(c, name)
 }
 
 func (t *VolumeType) multiattach() bool { return t.ExtraSpecs["multiattach"] == "<is> True" }
@@ -76,21 +67,10 @@ func (s *Sim) reserveType(v *volume, kind *VolumeType) *reply {
 		size += p.size
 	}
 	if r := "gigabytes_" + kind.Name; s.exceeds(v.project, r, size, used) {
-		return overGigabytes(r, v.size, s.limit(v.project, r), used[r])
+		panic(overGigabytes(r, v.size, s.limit(v.project, r), used[r]))
 	}
 	if r := "volumes_" + kind.Name; s.exceeds(v.project, r, count, used) {
-		return overVolumes(r, s.limit(v.project, r))
-	}
-	return nil
-}
-
-// provisionable checks the sizes that a type allows. They are in extra specs that only administrators see.
-func provisionable(kind *VolumeType, size int) *reply {
-	if least, err := strconv.Atoi(kind.ExtraSpecs["provisioning:min_vol_size"]); err == nil && size < least {
-		return inputError("Specified volume size of '%d' is less than the minimum required size of '%d' for volume type '%s'.", size, least, kind.Name)
-	}
-	if most, err := strconv.Atoi(kind.ExtraSpecs["provisioning:max_vol_size"]); err == nil && size > most {
-		return inputError("Specified volume size of '%d' is greater than the maximum allowable size of '%d' for volume type '%s'.", size, most, kind.Name)
+		panic(overVolumes(r, s.limit(v.project, r)))
 	}
 	return nil
 }

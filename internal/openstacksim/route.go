@@ -12,6 +12,20 @@ type route struct {
 	serve        func(*Sim, *call) reply
 }
 
+// answer serves a request. A check that refuses it panics with the reply, as the services raise exceptions that their APIs turn into answers.
+func (r route) answer(s *Sim, c *call) (a reply) {
+	defer func() {
+		switch refusal := recover().(type) {
+		case nil:
+		case reply:
+			a = refusal
+		default:
+			panic(refusal)
+		}
+	}()
+	return r.serve(s, c)
+}
+
 // dispatch finds the route of a path and serves it. If only later microversions have the path, the reply is itemNotFound.
 func (s *Sim) dispatch(c *call, routes []route, path string) reply {
 	for _, r := range routes {
@@ -23,7 +37,7 @@ func (s *Sim) dispatch(c *call, routes []route, path string) reply {
 			return fault(http.StatusNotFound, notFoundMessage)
 		}
 		c.vars = vars
-		return r.serve(s, c)
+		return r.answer(s, c)
 	}
 	c.echo = "" // without a controller, no microversion is in the reply
 	return noRoute()

@@ -3,6 +3,7 @@ package openstacksim
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"regexp"
 	"slices"
@@ -12,36 +13,32 @@ import (
 
 // The checks below follow the JSON schemas of Cinder and Nova for request bodies, with the same messages.
 
-func invalid(field string, value any, complaint string) *reply {
-	r := fault(http.StatusBadRequest, fmt.Sprintf("Invalid input for field/attribute %s. Value: %s. %s", field, bare(value), complaint))
-	return &r
+func invalid(field string, value any, complaint string) reply {
+	return fault(http.StatusBadRequest, fmt.Sprintf("Invalid input for field/attribute %s. Value: %s. %s", field, bare(value), complaint))
 }
 
 // object is the only object in a body. With strict, it must have no other keys than the allowed ones.
-func (c *call) object(name string, strict bool, allowed ...string) (map[string]any, *reply) {
-	body, bad := c.decode()
-	if bad != nil {
-		return nil, bad
-	}
+func (c *call) object(name string, strict bool, allowed ...string) map[string]any {
+	body := c.decode()
 	inner, ok := body[name]
 	if !ok {
-		return nil, ptr(fault(http.StatusBadRequest, "'"+name+"' is a required property"))
+		panic(fault(http.StatusBadRequest, "'"+name+"' is a required property"))
 	}
 	if c.service == blocks {
 		if extra := unexpected(body, []string{name, "OS-SCH-HNT:scheduler_hints"}); extra != "" {
-			return nil, ptr(fault(http.StatusBadRequest, extra))
+			panic(fault(http.StatusBadRequest, extra))
 		}
 	}
 	o, ok := inner.(map[string]any)
 	if !ok {
-		return nil, invalid(name, inner, python(inner)+" is not of type 'object'")
+		panic(invalid(name, inner, python(inner)+" is not of type 'object'"))
 	}
 	if strict {
 		if extra := unexpected(o, allowed); extra != "" {
-			return nil, invalid(name, c.raw(name), extra)
+			panic(invalid(name, c.raw(name), extra))
 		}
 	}
-	return o, nil
+	return o
 }
 
 // unexpected is the message about keys that are not allowed, or "".
@@ -63,20 +60,20 @@ func unexpected(o map[string]any, allowed []string) string {
 }
 
 // textOrNull checks a string that may be null; least is the smallest number of characters.
-func textOrNull(body map[string]any, field string, least int) (string, *reply) {
+func textOrNull(body map[string]any, field string, least int) string {
 	switch v := body[field].(type) {
 	case nil:
-		return "", nil
+		return ""
 	case string:
 		if utf8.RuneCountInString(v) < least {
-			return "", invalid(field, v, python(v)+" is too short")
+			panic(invalid(field, v, python(v)+" is too short"))
 		}
 		if utf8.RuneCountInString(v) > 255 {
-			return "", invalid(field, v, python(v)+" is too long")
+			panic(invalid(field, v, python(v)+" is too long"))
 		}
-		return v, nil
+		return v
 	default:
-		return "", invalid(field, v, python(v)+" is not of type 'string', 'null'")
+		panic(invalid(field, v, python(v)+" is not of type 'string', 'null'"))
 	}
 }
 
@@ -89,88 +86,86 @@ var booleans = []any{
 var digits = regexp.MustCompile(`^[0-9]+$`)
 
 // size reads a size in GiB; 0 if it is absent or null.
-func size(field string, v any) (int, *reply) {
+func size(field string, v any) int {
 	var n json.Number
 	switch x := v.(type) {
 	case nil:
-		return 0, nil
+		return 0
 	case string:
 		if !digits.MatchString(x) {
-			return 0, invalid(field, x, python(x)+" does not match '^[0-9]+$'")
+			panic(invalid(field, x, python(x)+" does not match '^[0-9]+$'"))
 		}
 		n = json.Number(x)
 	case json.Number:
 		n = x
 	default:
-		return 0, invalid(field, v, python(v)+" is not of type 'integer', 'string', 'null'")
+		panic(invalid(field, v, python(v)+" is not of type 'integer', 'string', 'null'"))
 	}
 	i, err := n.Int64()
 	switch {
 	case err != nil:
-		return 0, invalid(field, n, n.String()+" is not of type 'integer', 'string', 'null'")
+		panic(invalid(field, n, n.String()+" is not of type 'integer', 'string', 'null'"))
 	case i < 1:
-		return 0, invalid(field, n, n.String()+" is less than the minimum of 1")
+		panic(invalid(field, n, n.String()+" is less than the minimum of 1"))
 	case i > 0x7fffffff:
-		return 0, invalid(field, n, n.String()+" is greater than the maximum of 2147483647")
+		panic(invalid(field, n, n.String()+" is greater than the maximum of 2147483647"))
 	}
-	return int(i), nil
+	return int(i)
 }
 
 // metadataKey is the pattern of a metadata key.
 var metadataKey = regexp.MustCompile(`^[a-zA-Z0-9-_:. /]{1,255}$`)
 
 // metadataOf checks metadata; null means empty. types is the name of the type in the schema.
-func metadataOf(v any, types string) (map[string]string, *reply) {
+func metadataOf(v any, types string) map[string]string {
 	if v == nil {
-		return map[string]string{}, nil
+		return map[string]string{}
 	}
 	m, ok := v.(map[string]any)
 	if !ok {
-		return nil, invalid("metadata", v, python(v)+" is not of type "+types)
+		panic(invalid("metadata", v, python(v)+" is not of type "+types))
 	}
 	for _, k := range sortedKeys(m) {
 		if !metadataKey.MatchString(k) {
-			return nil, invalid("metadata", v, python(k)+" does not match any of the regexes: '^[a-zA-Z0-9-_:. /]{1,255}$'")
+			panic(invalid("metadata", v, python(k)+" does not match any of the regexes: '^[a-zA-Z0-9-_:. /]{1,255}$'"))
 		}
 		s, ok := m[k].(string)
 		if !ok {
-			return nil, invalid(k, m[k], python(m[k])+" is not of type 'string'")
+			panic(invalid(k, m[k], python(m[k])+" is not of type 'string'"))
 		}
 		if utf8.RuneCountInString(s) > 255 {
-			return nil, invalid(k, s, python(s)+" is too long")
+			panic(invalid(k, s, python(s)+" is too long"))
 		}
 	}
-	return stringMap(m), nil
+	return stringMap(m)
 }
 
 // optionalUUID checks an ID that may be absent, null or a UUID.
-func optionalUUID(body map[string]any, field string) (string, *reply) {
+func optionalUUID(body map[string]any, field string) string {
 	v, ok := body[field]
 	if !ok || v == nil {
-		return "", nil
+		return ""
 	}
 	s, ok := v.(string)
 	if !ok || !isUUID(s) {
-		return "", invalid(field, v, python(v)+" is not valid under any of the given schemas")
+		panic(invalid(field, v, python(v)+" is not valid under any of the given schemas"))
 	}
-	return s, nil
+	return s
 }
 
 // name255 checks a name or description, trimmed and measured as in Cinder.
-func name255(body map[string]any, fields ...string) *reply {
+func name255(body map[string]any, fields ...string) {
 	for _, field := range fields {
 		switch v := body[field].(type) {
 		case nil:
 		case string:
 			if n := utf8.RuneCountInString(strings.TrimSpace(v)); n > 255 {
-				r := fault(http.StatusBadRequest, fmt.Sprintf("Invalid input received: %s has %d characters, more than 255.", field, n))
-				return &r
+				panic(fault(http.StatusBadRequest, fmt.Sprintf("Invalid input received: %s has %d characters, more than 255.", field, n)))
 			}
 		default:
-			return invalid(field, v, python(v)+" is not of type 'string', 'null'")
+			panic(invalid(field, v, python(v)+" is not of type 'string', 'null'"))
 		}
 	}
-	return nil
 }
 
 // optional is a trimmed string, or nil for null.
@@ -191,11 +186,4 @@ func stringMap(m map[string]any) map[string]string {
 	return out
 }
 
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
-}
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

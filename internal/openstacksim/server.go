@@ -105,15 +105,15 @@ func (s *Sim) removeServer(v *server, stale bool) {
 }
 
 // visibleServer finds a server that the user may see.
-func (s *Sim) visibleServer(c *call, id string) (*server, *reply) {
+func (s *Sim) visibleServer(c *call, id string) *server {
 	v := s.servers[id]
 	if v == nil || v.project != c.token.project.ID && !c.token.admin() {
-		return nil, ptr(fault(http.StatusNotFound, "Instance "+id+" could not be found."))
+		panic(fault(http.StatusNotFound, "Instance "+id+" could not be found."))
 	}
 	if v.cellDown {
-		return nil, ptr(unexpected500("nova.exception.NovaException"))
+		panic(unexpected500("nova.exception.NovaException"))
 	}
-	return v, nil
+	return v
 }
 
 func (c *call) serverLinks(kind, id string) []obj {
@@ -128,7 +128,7 @@ func (v *server) host() string { return "compute-" + v.Zone }
 
 // view is the server in the reply to GET /servers/{id}; lists omit the groups.
 func (v *server) view(c *call, single bool) obj {
-	image, flavor := fixedID("image", "node"), fixedID("flavor", "sim.small")
+	image, flavor := FixedID("image", "node"), FixedID("flavor", "sim.small")
 	hostID := sha256.Sum224([]byte(v.project + v.host()))
 	second := "2006-01-02T15:04:05Z"
 	attached := []obj{}
@@ -148,7 +148,7 @@ func (v *server) view(c *call, single bool) obj {
 		{"name", v.Name},
 		{"status", v.Status},
 		{"tenant_id", v.project},
-		{"user_id", fixedHex("user", v.Project)},
+		{"user_id", FixedHex("user", v.Project)},
 		{"metadata", v.Metadata},
 		{"hostId", hex.EncodeToString(hostID[:])},
 		{"image", obj{{"id", image}, {"links", c.serverLinks("images", image)[1:]}}},
@@ -208,10 +208,7 @@ func (v *server) extended(c *call, o obj, attached []obj, single bool) obj {
 }
 
 func (s *Sim) showServer(c *call) reply {
-	v, missing := s.visibleServer(c, c.vars["id"])
-	if missing != nil {
-		return *missing
-	}
+	v := s.visibleServer(c, c.vars["id"])
 	return reply{status: http.StatusOK, body: obj{{"server", v.view(c, true)}}}
 }
 
@@ -307,10 +304,7 @@ func (s *Sim) listServers(c *call, detail bool) reply {
 }
 
 func (s *Sim) deleteServer(c *call) reply {
-	v, missing := s.visibleServer(c, c.vars["id"])
-	if missing != nil {
-		return *missing
-	}
+	v := s.visibleServer(c, c.vars["id"])
 	s.removeServer(v, false)
 	return reply{status: http.StatusNoContent}
 }

@@ -7,10 +7,7 @@ import (
 
 // serverAction serves POST /servers/{id}/action. Stopping and starting take no time.
 func (s *Sim) serverAction(c *call) reply {
-	body, bad := c.decode()
-	if bad != nil {
-		return *bad
-	}
+	body := c.decode()
 	if len(body) == 0 {
 		return fault(http.StatusBadRequest, "Malformed request body")
 	}
@@ -22,10 +19,7 @@ func (s *Sim) serverAction(c *call) reply {
 	if !ok {
 		return fault(http.StatusBadRequest, "There is no such action: "+name)
 	}
-	v, missing := s.visibleServer(c, c.vars["id"])
-	if missing != nil {
-		return *missing
-	}
+	v := s.visibleServer(c, c.vars["id"])
 	answer := act(c, v, body[name])
 	if answer.status == http.StatusAccepted {
 		v.updated = now()
@@ -49,17 +43,13 @@ func unlockServer(_ *call, v *server, _ any) reply {
 }
 
 func stopServer(c *call, v *server, _ any) reply {
-	if bad := v.mustBe(c, "stop", "active", "error"); bad != nil {
-		return *bad
-	}
+	v.mustBe(c, "stop", "active", "error")
 	v.Status = "SHUTOFF"
 	return reply{status: http.StatusAccepted}
 }
 
 func startServer(c *call, v *server, _ any) reply {
-	if bad := v.mustBe(c, "start", "stopped"); bad != nil {
-		return *bad
-	}
+	v.mustBe(c, "start", "stopped")
 	v.Status = "ACTIVE"
 	return reply{status: http.StatusAccepted}
 }
@@ -70,7 +60,7 @@ func resetServer(c *call, v *server, args any) reply {
 	}
 	state := digString(args, "state")
 	if state != "active" && state != "error" {
-		return *invalid("state", dig(args, "state"), python(dig(args, "state"))+" is not one of ['active', 'error']")
+		return invalid("state", dig(args, "state"), python(dig(args, "state"))+" is not one of ['active', 'error']")
 	}
 	v.Status, v.TaskState = strings.ToUpper(state), ""
 	return reply{status: http.StatusAccepted}

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -36,10 +37,7 @@ func (d *disk) view(c *call, serverID string) obj {
 }
 
 func (s *Sim) listServerAttachments(c *call) reply {
-	v, missing := s.visibleServer(c, c.vars["id"])
-	if missing != nil {
-		return *missing
-	}
+	v := s.visibleServer(c, c.vars["id"])
 	limit, offset := c.pageSize, 0
 	for _, p := range c.params {
 		n, err := strconv.Atoi(p.value)
@@ -73,10 +71,7 @@ func notAttached(serverID, volumeID string) reply {
 }
 
 func (s *Sim) showServerAttachment(c *call) reply {
-	v, missing := s.visibleServer(c, c.vars["id"])
-	if missing != nil {
-		return *missing
-	}
+	v := s.visibleServer(c, c.vars["id"])
 	d := v.disk(c.vars["volume"])
 	if d == nil {
 		return notAttached(v.ID, c.vars["volume"])
@@ -94,7 +89,7 @@ type attachRequest struct {
 // devicePath is what Nova accepts as a device. The hypervisor chooses the device of the disk anyway.
 var devicePath = regexp.MustCompile(`(^/dev/x{0,1}[a-z]{0,1}d{0,1})([a-z]+)[0-9]*$`)
 
-func (c *call) attachRequest() (attachRequest, *reply) {
+func (c *call) attachRequest() attachRequest {
 	allowed := []string{"volumeId", "device"}
 	if c.version >= 49 {
 		allowed = append(allowed, "tag")
@@ -102,28 +97,25 @@ func (c *call) attachRequest() (attachRequest, *reply) {
 	if c.version >= 79 {
 		allowed = append(allowed, "delete_on_termination")
 	}
-	body, bad := c.object("volumeAttachment", true, allowed...)
-	if bad != nil {
-		return attachRequest{}, bad
-	}
+	body := c.object("volumeAttachment", true, allowed...)
 	id, ok := body["volumeId"]
 	if !ok {
-		return attachRequest{}, invalid("volumeAttachment", c.raw("volumeAttachment"), "'volumeId' is a required property")
+		panic(invalid("volumeAttachment", c.raw("volumeAttachment"), "'volumeId' is a required property"))
 	}
 	volumeID, isText := id.(string)
 	if !isText || !isUUID(volumeID) {
-		return attachRequest{}, invalid("volumeId", id, python(id)+" is not a 'uuid'")
+		panic(invalid("volumeId", id, python(id)+" is not a 'uuid'"))
 	}
 	if device, ok := body["device"].(string); ok && !devicePath.MatchString(device) {
-		return attachRequest{}, invalid("device", device, python(device)+" does not match '"+devicePath.String()+"'")
+		panic(invalid("device", device, python(device)+" does not match '"+devicePath.String()+"'"))
 	}
 	if tag, given := body["tag"]; given {
 		if _, ok := tag.(string); !ok {
-			return attachRequest{}, invalid("tag", tag, python(tag)+" is not of type 'string'")
+			panic(invalid("tag", tag, python(tag)+" is not of type 'string'"))
 		}
 	}
 	drop, _ := body["delete_on_termination"].(bool)
-	return attachRequest{volumeID, body["tag"], drop}, nil
+	return attachRequest{volumeID, body["tag"], drop}
 }
 
 // onlyReads reports whether Nova refuses to write for this user. Its default policies up to Zed let a reader attach and detach.
@@ -134,30 +126,15 @@ func (s *Sim) onlyReads(c *call) bool {
 // attach replies after the compute host returned a device and Cinder reserved the volume. The rest happens later. If the rest
 // fails, no reply or message says so.
 func (s *Sim) attach(c *call) reply {
-	want, bad := c.attachRequest()
-	if bad != nil {
-		return *bad
-	}
-	v, missing := s.visibleServer(c, c.vars["id"])
-	if missing != nil {
-		return *missing
-	}
+	want := c.attachRequest()
+	v := s.visibleServer(c, c.vars["id"])
 	if s.onlyReads(c) {
 		return forbidden("os_compute_api:os-volumes-attachments:create")
 	}
-	if bad := v.refusesShelved(c, "attach_volume"); bad != nil {
-		return *bad
-	}
-	if bad := v.mustBe(c, "attach_volume", "active", "paused", "stopped", "resized", "soft-delete", "shelved", "shelved_offloaded"); bad != nil {
-		return *bad
-	}
-	vol, missing := s.visible(c, want.volume)
-	if missing != nil {
-		return *missing
-	}
-	if bad := s.alreadyAttached(c, v, vol); bad != nil {
-		return *bad
-	}
+	v.refusesShelved(c, "attach_volume")
+	v.mustBe(c, "attach_volume", "active", "paused", "stopped", "resized", "soft-delete", "shelved", "shelved_offloaded")
+	vol := s.visible(c, want.volume)
+	s.alreadyAttached(c, v, vol)
 	if v.offloaded() {
 		return s.attachOffloaded(c, v, vol, want)
 	}
@@ -166,10 +143,7 @@ func (s *Sim) attach(c *call) reply {
 		s.after(rpcTimeout, func() { answers <- messagingTimeout().encoded() })
 		return reply{later: answers}
 	}
-	d, bad := s.newDisk(v, want)
-	if bad != nil {
-		return *bad
-	}
+	d := s.newDisk(v, want)
 	answers := make(chan reply, 1)
 	failure := s.operationFault(Reserve)
 	s.after(s.turn(v.ID, s.takes(Reserve, deref(vol.name)))+failure.Delay, func() {
@@ -190,7 +164,7 @@ func (s *Sim) attach(c *call) reply {
 
 // alreadyAttached looks for the volume in every server. Only a multiattach volume may have two. Nova of Victoria looks in one server; Cinder refuses
 // what another server has.
-func (s *Sim) alreadyAttached(c *call, v *server, vol *volume) *reply {
+func (s *Sim) alreadyAttached(c *call, v *server, vol *volume) {
 	var holders []string
 	for _, id := range sortedKeys(s.servers) {
 		if s.servers[id].disk(vol.id) != nil {
@@ -199,33 +173,25 @@ func (s *Sim) alreadyAttached(c *call, v *server, vol *volume) *reply {
 	}
 	switch {
 	case len(holders) == 0:
-		return nil
+		return
 	case !vol.multiattach && !c.beforeZed:
-		list := ""
-		for i, h := range holders {
-			if i > 0 {
-				list += " "
-			}
-			list += h
-		}
-		return ptr(fault(http.StatusBadRequest, "Invalid volume: volume "+vol.id+" is already attached to instances: "+list))
+		panic(fault(http.StatusBadRequest, "Invalid volume: volume "+vol.id+" is already attached to instances: "+strings.Join(holders, " ")))
 	case slices.Contains(holders, v.ID):
-		return ptr(fault(http.StatusBadRequest, "Invalid volume: volume "+vol.id+" already attached"))
+		panic(fault(http.StatusBadRequest, "Invalid volume: volume "+vol.id+" already attached"))
 	}
-	return nil
 }
 
 // virtioNames is how many disk names virtio-blk has, with the root disk.
 const virtioNames = 26
 
 // newDisk uses the first free device name.
-func (s *Sim) newDisk(v *server, want attachRequest) (*disk, *reply) {
+func (s *Sim) newDisk(v *server, want attachRequest) *disk {
 	most := s.config.MaxDisks
 	if most == 0 {
 		most = virtioNames
 	}
 	if len(v.disks)+1 >= most {
-		return nil, ptr(fault(http.StatusForbidden, fmt.Sprintf("The maximum allowed number of disk devices (%d) to attach to a single instance has been exceeded.", most)))
+		panic(fault(http.StatusForbidden, fmt.Sprintf("The maximum allowed number of disk devices (%d) to attach to a single instance has been exceeded.", most)))
 	}
 	for place := 1; ; place++ {
 		device := deviceName(place)
@@ -234,7 +200,7 @@ func (s *Sim) newDisk(v *server, want attachRequest) (*disk, *reply) {
 		}
 		d := &disk{id: s.newID(), volume: want.volume, device: device, tag: want.tag, drop: want.drop}
 		v.disks = append(v.disks, d)
-		return d, nil
+		return d
 	}
 }
 
@@ -322,27 +288,17 @@ func (s *Sim) plug(v *server, d *disk, vol *volume, asked time.Time) {
 }
 
 func (s *Sim) detach(c *call) reply {
-	v, missing := s.visibleServer(c, c.vars["id"])
-	if missing != nil {
-		return *missing
-	}
+	v := s.visibleServer(c, c.vars["id"])
 	if s.onlyReads(c) {
 		return forbidden("os_compute_api:os-volumes-attachments:delete")
 	}
-	if bad := v.refusesShelved(c, "detach_volume"); bad != nil {
-		return *bad
-	}
-	vol, missing := s.visible(c, c.vars["volume"])
-	if missing != nil {
-		return *missing
-	}
+	v.refusesShelved(c, "detach_volume")
+	vol := s.visible(c, c.vars["volume"])
 	d := v.disk(vol.id)
 	if d == nil {
 		return notAttached(v.ID, vol.id)
 	}
-	if bad := v.mustBe(c, "detach_volume", "active", "paused", "stopped", "resized", "soft-delete", "shelved", "shelved_offloaded"); bad != nil {
-		return *bad
-	}
+	v.mustBe(c, "detach_volume", "active", "paused", "stopped", "resized", "soft-delete", "shelved", "shelved_offloaded")
 	switch {
 	case v.offloaded():
 		return s.detachOffloaded(c, v, d, vol)

@@ -66,18 +66,18 @@ func (s *Sim) SetCellDown(id string, down bool) {
 }
 
 // mustBe refuses a request that Nova refuses in the present state of a server.
-func (v *server) mustBe(c *call, action string, states ...string) *reply {
+func (v *server) mustBe(c *call, action string, states ...string) {
 	if v.locked && !c.token.admin() {
-		return ptr(fault(http.StatusConflict, "Instance "+v.ID+" is locked"))
+		panic(fault(http.StatusConflict, "Instance "+v.ID+" is locked"))
 	}
 	attr, state := "vm_state", v.vmState()
 	if slices.Contains(states, state) {
 		if v.TaskState == "" {
-			return nil
+			return
 		}
 		attr, state = "task_state", v.TaskState
 	}
-	return ptr(fault(http.StatusConflict, "Cannot '"+action+"' instance "+v.ID+" while it is in "+attr+" "+state))
+	panic(fault(http.StatusConflict, "Cannot '"+action+"' instance "+v.ID+" while it is in "+attr+" "+state))
 }
 
 // rpcTimeout is how long Nova waits for an answer of a compute host (rpc_response_timeout).

@@ -7,12 +7,11 @@ import "net/http"
 
 // refusesShelved refuses a request below 2.20 for the volumes of a shelved server (_check_request_version in volume_attachments.py of Nova,
 // since Mitaka). Nova checks this before the lock of the server, and before it reads the volume.
-func (v *server) refusesShelved(c *call, action string) *reply {
+func (v *server) refusesShelved(c *call, action string) {
 	const since = 20
 	if state := v.vmState(); c.version < since && (state == "shelved" || state == "shelved_offloaded") {
-		return ptr(fault(http.StatusConflict, "Cannot '"+action+"' instance "+v.ID+" while it is in vm_state "+state))
+		panic(fault(http.StatusConflict, "Cannot '"+action+"' instance "+v.ID+" while it is in vm_state "+state))
 	}
-	return nil
 }
 
 // offload replaces the attachment of each volume by a reservation (_terminate_volume_connections in nova/compute/manager.py).

@@ -23,6 +23,8 @@ type snapshot struct {
 
 func (p *snapshot) ident() string { return p.id }
 
+func (p *snapshot) owner() string { return p.project }
+
 func (p *snapshot) field(key string) (string, bool) {
 	switch key {
 	case "id":
@@ -73,12 +75,8 @@ func (s *Sim) snapshotsOf(v *volume) []*snapshot {
 	return list
 }
 
-func (s *Sim) visibleSnapshot(c *call, id string) (*snapshot, *reply) {
-	p := s.snapshots[id]
-	if p == nil || p.project != c.token.project.ID && !c.token.admin() {
-		return nil, ptr(fault(http.StatusNotFound, "Snapshot "+id+" could not be found."))
-	}
-	return p, nil
+func (s *Sim) visibleSnapshot(c *call, id string) *snapshot {
+	return visibleOf(c, "Snapshot", s.snapshots, id)
 }
 
 func (p *snapshot) view(c *call, detail, extended bool) obj {
@@ -120,36 +118,22 @@ func (p *snapshot) view(c *call, detail, extended bool) obj {
 }
 
 func (s *Sim) createSnapshot(c *call) reply {
-	body, bad := c.object("snapshot", true, "name", "description", "display_name", "display_description", "volume_id", "force", "metadata")
-	if bad != nil {
-		return *bad
-	}
+	body := c.object("snapshot", true, "name", "description", "display_name", "display_description", "volume_id", "force", "metadata")
 	id, ok := body["volume_id"].(string)
 	if !ok {
-		return *invalid("snapshot", c.raw("snapshot"), "'volume_id' is a required property")
+		return invalid("snapshot", c.raw("snapshot"), "'volume_id' is a required property")
 	}
 	if !isUUID(id) {
-		return *invalid("volume_id", id, python(id)+" is not valid under any of the given schemas")
+		return invalid("volume_id", id, python(id)+" is not valid under any of the given schemas")
 	}
 	if force, given := body["force"]; given && !slices.Contains(booleans, force) {
-		return *invalid("force", force, python(force)+" is not one of "+python(booleans))
+		return invalid("force", force, python(force)+" is not one of "+python(booleans))
 	}
-	m, bad := metadataOf(body["metadata"], "'object', 'null'")
-	for _, field := range []string{"name", "description"} {
-		if bad == nil {
-			_, bad = textOrNull(body, field, 0)
-		}
-	}
-	if bad != nil {
-		return *bad
-	}
-	v, missing := s.visible(c, id)
-	if missing != nil {
-		return *missing
-	}
-	if bad := s.refusesReader(c, "volume:create_snapshot"); bad != nil {
-		return *bad
-	}
+	m := metadataOf(body["metadata"], "'object', 'null'")
+	textOrNull(body, "name", 0)
+	textOrNull(body, "description", 0)
+	v := s.visible(c, id)
+	s.refusesReader(c, "volume:create_snapshot")
 	force, given := body["force"]
 	if c.version >= 66 && given && !isTrue(bare(force)) {
 		return fault(http.StatusBadRequest, "Since microversion 3.66 the 'force' flag is invalid for this request.  For backward compatability, however, when the "+
@@ -163,7 +147,7 @@ func (s *Sim) createSnapshot(c *call) reply {
 	case v.host == "":
 		return fault(http.StatusBadRequest, "Invalid volume: volume is not assigned to a host")
 	case s.backendsFrozen:
-		return *frozen()
+		return frozen()
 	case v.status == "maintenance":
 		return fault(http.StatusBadRequest, "Invalid volume: The snapshot cannot be created when the volume is in maintenance mode.")
 	case v.status == "error":
@@ -171,9 +155,7 @@ func (s *Sim) createSnapshot(c *call) reply {
 	case !slices.Contains(allowed, v.status):
 		return fault(http.StatusBadRequest, "Invalid volume: Volume "+v.id+" status must be "+strings.Join(allowed, ", ")+", but current status is: "+v.status+".")
 	}
-	if over := s.reserveSnapshot(v); over != nil {
-		return *over
-	}
+	s.reserveSnapshot(v)
 	p := &snapshot{
 		id: s.newID(), project: v.project, user: c.token.user.ID, name: optional(body["name"]), description: optional(body["description"]),
 		status: "creating", volume: v, size: v.size, metadata: m, building: true, clock: s.hostClock(),
@@ -198,53 +180,21 @@ func (s *Sim) buildSnapshot(c *call, p *snapshot) {
 }
 
 func (s *Sim) listSnapshots(c *call, detail bool) reply {
-	q, bad := c.listQuery([]string{"name", "status", "volume_id", "metadata", "availability_zone", "consumes_quota"}, []string{"id", "name", "status", "created_at", "updated_at", "volume_id", "volume_size", "size"})
-	if bad != nil {
-		return *bad
-	}
+	q := c.listQuery([]string{"name", "status", "volume_id", "metadata", "availability_zone", "consumes_quota"}, []string{"id", "name", "status", "created_at", "updated_at", "volume_id", "volume_size", "size"})
 	retain(s, s.snapshots, q)
-	all, everywhere := []*snapshot{}, c.allProjects(q)
-	for _, p := range s.snapshots {
-		if everywhere || p.project == c.token.project.ID {
-			all = append(all, p)
-		}
-	}
-	items, total, more, missing := page(q, all, (*snapshot).matches)
-	if missing {
-		return fault(http.StatusNotFound, "Snapshot "+q.marker+" could not be found.")
-	}
-	list := []obj{}
-	for _, p := range items {
-		list = append(list, p.view(c, detail, true))
-	}
-	body := obj{{"snapshots", list}}
-	if more {
-		body = append(body, pair{"snapshots_links", c.nextLink(c.collection("snapshots", detail), items[len(items)-1].id)})
-	}
-	if q.count {
-		body = append(body, pair{"count", total})
-	}
-	return reply{status: http.StatusOK, body: body, rows: len(list)}
+	return listOf(c, q, "Snapshot", detail, s.snapshots, func(p *snapshot) obj { return p.view(c, detail, true) })
 }
 
 func (s *Sim) showSnapshot(c *call) reply {
-	p, missing := s.visibleSnapshot(c, c.vars["id"])
-	if missing != nil {
-		return *missing
-	}
+	p := s.visibleSnapshot(c, c.vars["id"])
 	return reply{status: http.StatusOK, body: obj{{"snapshot", p.view(c, true, true)}}}
 }
 
 func (s *Sim) deleteSnapshot(c *call) reply {
-	p, missing := s.visibleSnapshot(c, c.vars["id"])
-	if missing != nil {
-		return *missing
-	}
-	if bad := s.refusesReader(c, "volume:delete_snapshot"); bad != nil {
-		return *bad
-	}
+	p := s.visibleSnapshot(c, c.vars["id"])
+	s.refusesReader(c, "volume:delete_snapshot")
 	if s.backendsFrozen {
-		return *frozen()
+		return frozen()
 	}
 	if p.status != "available" && p.status != "error" {
 		return fault(http.StatusBadRequest, "Invalid snapshot: Snapshot status must be available or error and must not be part of a group.")
@@ -255,14 +205,8 @@ func (s *Sim) deleteSnapshot(c *call) reply {
 
 // snapshotAction serves POST /snapshots/{id}/action, which has one action, for administrators.
 func (s *Sim) snapshotAction(c *call) reply {
-	body, bad := c.object("os-reset_status", true, "status")
-	if bad != nil {
-		return *bad
-	}
-	p, missing := s.visibleSnapshot(c, c.vars["id"])
-	if missing != nil {
-		return *missing
-	}
+	body := c.object("os-reset_status", true, "status")
+	p := s.visibleSnapshot(c, c.vars["id"])
 	if !c.token.admin() {
 		return forbidden("volume_extension:snapshot_admin_actions:reset_status")
 	}

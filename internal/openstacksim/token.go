@@ -151,7 +151,7 @@ func (t *token) view(s *Sim, c *call) obj {
 	}
 	var roles []obj
 	for _, r := range t.roles {
-		roles = append(roles, obj{{"id", fixedHex("role", r)}, {"name", r}})
+		roles = append(roles, obj{{"id", FixedHex("role", r)}, {"name", r}})
 	}
 	v = append(v, pair{"project", obj{{"domain", defaultDomain}, {"id", t.project.ID}, {"name", t.project.Name}}},
 		pair{"is_domain", false}, pair{"roles", roles}, pair{"catalog", s.catalog(c, t.project.ID)})
@@ -168,7 +168,7 @@ func (t *token) view(s *Sim, c *call) obj {
 func (a *ApplicationCredential) rules() []obj {
 	rules := make([]obj, 0, len(a.AccessRules))
 	for i, r := range a.AccessRules {
-		id := fixedHex("access-rule", a.ID+"/"+string(rune('a'+i)))
+		id := FixedHex("access-rule", a.ID+"/"+string(rune('a'+i)))
 		rules = append(rules, obj{{"id", id}, {"service", r.Service}, {"path", r.Path}, {"method", r.Method}})
 	}
 	return rules

@@ -31,11 +31,11 @@ func (s *Sim) mayOnlyRead(c *call) bool {
 }
 
 // refusesReader refuses a request of a reader that writes.
-func (s *Sim) refusesReader(c *call, policy string) *reply {
+func (s *Sim) refusesReader(c *call, policy string) {
 	if !s.mayOnlyRead(c) {
-		return nil
+		return
 	}
-	return ptr(forbidden(policy))
+	panic(forbidden(policy))
 }
 
 // minorOf reads the minor version of a configured microversion.

@@ -3,6 +3,7 @@ package openstacksim
 import (
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -39,14 +40,7 @@ func (v *volume) attached() []*attachment {
 }
 
 // visible finds a volume that the user may see.
-func (s *Sim) visible(c *call, id string) (*volume, *reply) {
-	v := s.volumes[id]
-	if v == nil || v.project != c.token.project.ID && !c.token.admin() {
-		r := fault(http.StatusNotFound, "Volume "+id+" could not be found.")
-		return nil, &r
-	}
-	return v, nil
-}
+func (s *Sim) visible(c *call, id string) *volume { return visibleOf(c, "Volume", s.volumes, id) }
 
 // The volume views differ: the reply to a create has microseconds and lacks the fields of the extensions.
 type volumeView int
@@ -81,7 +75,7 @@ func (v *volume) view(s *Sim, c *call, kind volumeView) obj {
 		{"metadata", v.metadata},
 		{"links", c.selfLinks("volumes", v.id)},
 		{"user_id", v.user},
-		{"bootable", boolText(v.bootable)},
+		{"bootable", strconv.FormatBool(v.bootable)},
 		{"encrypted", v.encrypted()},
 		{"replication_status", nil},
 		{"consistencygroup_id", nil},
@@ -108,7 +102,7 @@ func (v *volume) view(s *Sim, c *call, kind volumeView) obj {
 		o = append(o, pair{"volume_type_id", v.kind.ID})
 	}
 	if c.version >= 64 && v.encrypted() {
-		o = append(o, pair{"encryption_key_id", fixedID("key", v.id)})
+		o = append(o, pair{"encryption_key_id", FixedID("key", v.id)})
 	}
 	if c.version >= 65 {
 		o = append(o, pair{"consumes_quota", true})
@@ -130,46 +124,26 @@ func (v *volume) service() any {
 	if v.host == "" {
 		return nil
 	}
-	return fixedID("cinder-volume", v.zone)
+	return FixedID("cinder-volume", v.zone)
 }
 
 func (v *volume) summary(c *call) obj {
 	return obj{{"id", v.id}, {"name", v.name}, {"links", c.selfLinks("volumes", v.id)}}
 }
 
-func boolText(b bool) string {
-	if b {
-		return "true"
-	}
-	return "false"
-}
-
 func (s *Sim) showVolume(c *call) reply {
-	v, missing := s.visible(c, c.vars["id"])
-	if missing != nil {
-		return *missing
-	}
+	v := s.visible(c, c.vars["id"])
 	return reply{status: http.StatusOK, body: obj{{"volume", v.view(s, c, shown)}}}
 }
 
 func (s *Sim) updateVolume(c *call) reply {
-	body, bad := c.object("volume", true, "name", "description", "display_name", "display_description", "metadata")
-	if bad != nil {
-		return *bad
-	}
+	body := c.object("volume", true, "name", "description", "display_name", "display_description", "metadata")
 	if c.version >= 53 && len(body) == 0 {
-		return *invalid("volume", c.raw("volume"), "{} is not valid under any of the given schemas")
+		return invalid("volume", c.raw("volume"), "{} is not valid under any of the given schemas")
 	}
-	if bad := name255(body, "name", "description", "display_name", "display_description"); bad != nil {
-		return *bad
-	}
-	v, missing := s.visible(c, c.vars["id"])
-	if missing != nil {
-		return *missing
-	}
-	if bad := s.refusesReader(c, "volume:update"); bad != nil {
-		return *bad
-	}
+	name255(body, "name", "description", "display_name", "display_description")
+	v := s.visible(c, c.vars["id"])
+	s.refusesReader(c, "volume:update")
 	before := v.updated
 	for key, to := range map[string]**string{"name": &v.name, "display_name": &v.name, "description": &v.description, "display_description": &v.description} {
 		if value, ok := body[key]; ok {
@@ -193,7 +167,7 @@ func (s *Sim) SetBackendsFrozen(is bool) {
 }
 
 // frozen is the refusal of Cinder to change an object on a frozen backend (assert_not_frozen in cinder/objects/base.py).
-func frozen() *reply {
+func frozen() reply {
 	return inputError("Modification operations are not allowed on frozen storage backends.")
 }
 
@@ -204,13 +178,8 @@ const undeletable = "Invalid volume: Volume status must be available or error or
 var deletable = []string{"available", "error", "error_restoring", "error_extending", "error_managing"}
 
 func (s *Sim) deleteVolume(c *call) reply {
-	v, missing := s.visible(c, c.vars["id"])
-	if missing != nil {
-		return *missing
-	}
-	if bad := s.refusesReader(c, "volume:delete"); bad != nil {
-		return *bad
-	}
+	v := s.visible(c, c.vars["id"])
+	s.refusesReader(c, "volume:delete")
 	if v.host == "" { // no backend has it: Cinder deletes the record at once, in any status
 		if err := s.data.Remove(v.id); err != nil {
 			return fault(http.StatusInternalServerError, err.Error())
@@ -219,7 +188,7 @@ func (s *Sim) deleteVolume(c *call) reply {
 		return reply{status: http.StatusAccepted}
 	}
 	if s.backendsFrozen {
-		return *frozen()
+		return frozen()
 	}
 	cascade, _ := c.param("cascade")
 	snapshots := s.snapshotsOf(v)

@@ -7,10 +7,7 @@ import (
 
 // volumeAction serves POST /volumes/{id}/action; the body names the action.
 func (s *Sim) volumeAction(c *call) reply {
-	body, bad := c.decode()
-	if bad != nil {
-		return *bad
-	}
+	body := c.decode()
 	if len(body) == 0 {
 		return fault(http.StatusBadRequest, "Malformed request body")
 	}
@@ -25,35 +22,27 @@ func (s *Sim) volumeAction(c *call) reply {
 	}
 	args, ok := body[name].(map[string]any)
 	if !ok {
-		return *invalid(name, body[name], python(body[name])+" is not of type 'object'")
+		return invalid(name, body[name], python(body[name])+" is not of type 'object'")
 	}
-	v, missing := s.visible(c, c.vars["id"])
-	if missing != nil {
-		return *missing
-	}
-	if bad := s.refusesReader(c, "volume:"+strings.TrimPrefix(name, "os-")); bad != nil && (name == "os-extend" || name == "os-retype") {
-		return *bad
+	v := s.visible(c, c.vars["id"])
+	if name == "os-extend" || name == "os-retype" {
+		s.refusesReader(c, "volume:"+strings.TrimPrefix(name, "os-"))
 	}
 	return act(c, v, args)
 }
 
 func (s *Sim) extendVolume(c *call, v *volume, args map[string]any) reply {
 	if extra := unexpected(args, []string{"new_size"}); extra != "" {
-		return *invalid("os-extend", c.raw("os-extend"), extra)
+		return invalid("os-extend", c.raw("os-extend"), extra)
 	}
 	if _, ok := args["new_size"]; !ok {
-		return *invalid("os-extend", c.raw("os-extend"), "'new_size' is a required property")
+		return invalid("os-extend", c.raw("os-extend"), "'new_size' is a required property")
 	}
-	newSize, bad := size("new_size", args["new_size"])
-	if bad != nil {
-		return *bad
-	}
+	newSize := size("new_size", args["new_size"])
 	if newSize <= v.size {
-		return *inputError("New size for extend must be greater than current size. (current: %d, extended: %d).", v.size, newSize)
+		return inputError("New size for extend must be greater than current size. (current: %d, extended: %d).", v.size, newSize)
 	}
-	if bad := v.kind.checkSize(newSize); bad != nil {
-		return *bad
-	}
+	v.kind.checkSize(newSize)
 	before, expected := v.status, "available"
 	if v.status == "in-use" && c.version >= 42 {
 		expected = "in-use"
@@ -61,9 +50,7 @@ func (s *Sim) extendVolume(c *call, v *volume, args map[string]any) reply {
 	if v.status != expected {
 		return fault(http.StatusBadRequest, "Invalid volume: Volume "+v.id+" status must be '{'status': '"+expected+"'}' to extend, currently "+v.status+".")
 	}
-	if over := s.reserveGrowth(v, newSize-v.size); over != nil {
-		return *over
-	}
+	s.reserveGrowth(v, newSize-v.size)
 	v.status = "extending"
 	v.update()
 	failure := s.operationFault(ExtendVolume)

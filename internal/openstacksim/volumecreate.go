@@ -23,9 +23,8 @@ type draft struct {
 	multiattach       bool // requested in the body, which Victoria allows
 }
 
-func inputError(format string, args ...any) *reply {
-	r := fault(http.StatusBadRequest, "Invalid input received: "+fmt.Sprintf(format, args...))
-	return &r
+func inputError(format string, args ...any) reply {
+	return fault(http.StatusBadRequest, "Invalid input received: "+fmt.Sprintf(format, args...))
 }
 
 var createKeys = []string{
@@ -34,25 +33,15 @@ var createKeys = []string{
 }
 
 func (s *Sim) createVolume(c *call) reply {
-	body, bad := c.object("volume", c.version >= 53, createKeys...)
-	if bad != nil {
-		return *bad
-	}
-	if bad := c.checkHints(); bad != nil {
-		return *bad
-	}
-	d, bad := s.draftVolume(c, body)
-	if bad != nil {
-		return *bad
-	}
-	if bad := s.refusesReader(c, "volume:create"); bad != nil {
-		return *bad
-	}
-	for _, check := range []func(*call, *draft) *reply{s.checkTypeSize, s.checkSource, s.checkSize, s.placeVolume, s.checkQuota} {
-		if bad := check(c, d); bad != nil {
-			return *bad
-		}
-	}
+	body := c.object("volume", c.version >= 53, createKeys...)
+	c.checkHints()
+	d := s.draftVolume(c, body)
+	s.refusesReader(c, "volume:create")
+	s.checkTypeSize(d)
+	s.checkSource(d)
+	s.checkSize(d)
+	s.placeVolume(d)
+	s.reserve(c.token.project.ID, d.kind, d.size)
 	v := &volume{
 		id: s.newID(), project: c.token.project.ID, user: c.token.user.ID, name: d.name, description: d.description,
 		status: "creating", zone: d.zone, size: d.size, kind: d.kind, metadata: d.metadata, clock: s.hostClock(),
@@ -122,77 +111,55 @@ func (s *Sim) hostOf(v *volume) string {
 }
 
 // draftVolume reads the body and looks up the objects that it names.
-func (s *Sim) draftVolume(c *call, body map[string]any) (*draft, *reply) {
+func (s *Sim) draftVolume(c *call, body map[string]any) *draft {
 	d := &draft{}
-	var bad *reply
-	if d.size, bad = size("size", body["size"]); bad != nil {
-		return nil, bad
-	}
-	if d.metadata, bad = metadataOf(body["metadata"], "'object', 'null'"); bad != nil {
-		return nil, bad
-	}
-	if bad = name255(body, "name", "description", "display_name", "display_description"); bad != nil {
-		return nil, bad
-	}
+	d.size = size("size", body["size"])
+	d.metadata = metadataOf(body["metadata"], "'object', 'null'")
+	name255(body, "name", "description", "display_name", "display_description")
 	ids := map[string]string{}
 	for _, field := range []string{"snapshot_id", "source_volid", "consistencygroup_id", "backup_id"} {
-		if ids[field], bad = optionalUUID(body, field); bad != nil {
-			return nil, bad
-		}
+		ids[field] = optionalUUID(body, field)
 	}
 	d.name, d.description = firstText(body, "name", "display_name"), firstText(body, "description", "display_description")
-	if d.zone, bad = textOrNull(body, "availability_zone", 1); bad != nil {
-		return nil, bad
-	}
-	kind, bad := textOrNull(body, "volume_type", 0)
-	if bad != nil {
-		return nil, bad
-	}
+	d.zone = textOrNull(body, "availability_zone", 1)
+	kind := textOrNull(body, "volume_type", 0)
 	if multi, given := body["multiattach"]; given && multi != nil && !slices.Contains(booleans, multi) {
-		return nil, invalid("multiattach", multi, python(multi)+" is not valid under any of the given schemas")
+		panic(invalid("multiattach", multi, python(multi)+" is not valid under any of the given schemas"))
 	}
-	return d, s.findSources(c, d, body, kind, ids)
+	s.findSources(c, d, body, kind, ids)
+	return d
 }
 
 // findSources looks up the objects in the body: type, snapshot, source volume, backup. This cloud has no groups and images.
-func (s *Sim) findSources(c *call, d *draft, body map[string]any, kind string, ids map[string]string) (bad *reply) {
+func (s *Sim) findSources(c *call, d *draft, body map[string]any, kind string, ids map[string]string) {
 	if kind != "" {
-		if d.kind, bad = s.typeNamed(c, kind); bad != nil {
-			return bad
-		}
+		d.kind = s.typeNamed(c, kind)
 	}
 	if id := ids["snapshot_id"]; id != "" {
-		if d.snapshot, bad = s.visibleSnapshot(c, id); bad != nil {
-			return bad
-		}
+		d.snapshot = s.visibleSnapshot(c, id)
 	}
 	if id := ids["source_volid"]; id != "" {
-		if d.source, bad = s.visible(c, id); bad != nil {
-			return bad
-		}
+		d.source = s.visible(c, id)
 	}
 	if id := ids["consistencygroup_id"]; id != "" {
-		return ptr(fault(http.StatusNotFound, "Group "+id+" could not be found."))
+		panic(fault(http.StatusNotFound, "Group "+id+" could not be found."))
 	}
 	if id, _ := body["group_id"].(string); id != "" && c.version >= 13 {
-		return ptr(fault(http.StatusNotFound, "Group "+id+" could not be found."))
+		panic(fault(http.StatusNotFound, "Group "+id+" could not be found."))
 	}
 	if image := firstString(body, "imageRef", "image_id"); image != "" {
-		return ptr(fault(http.StatusBadRequest, "Invalid image identifier or unable to access requested image."))
+		panic(fault(http.StatusBadRequest, "Invalid image identifier or unable to access requested image."))
 	}
 	if id := ids["backup_id"]; id != "" {
-		if d.backup, bad = s.visibleBackup(c, id); bad != nil {
-			return bad
-		}
+		d.backup = s.visibleBackup(c, id)
 	}
 	if multi := body["multiattach"]; multi != nil && isTrue(bare(multi)) {
 		if d.multiattach = c.beforeZed; d.multiattach {
-			return nil
+			return
 		}
-		return ptr(fault(http.StatusBadRequest, "multiattach parameter has been removed. The default behavior is to use multiattach enabled volume types. "+
+		panic(fault(http.StatusBadRequest, "multiattach parameter has been removed. The default behavior is to use multiattach enabled volume types. "+
 			"Contact your administrator to create a multiattach enabled volume type and use it to create multiattach volumes."))
 	}
-	return nil
 }
 
 func ptr[T any](v T) *T { return &v }
@@ -222,30 +189,29 @@ func compatible(a, b *VolumeType) bool {
 }
 
 // checkSource checks the source of the volume and takes type and size from it.
-func (s *Sim) checkSource(_ *call, d *draft) *reply {
+func (s *Sim) checkSource(d *draft) {
 	if d.source != nil && d.kind != nil && d.kind != d.source.kind && !compatible(d.kind, d.source.kind) {
-		return inputError("Invalid volume_type provided: %s (requested type is not compatible; either match source volume, or omit type argument).", d.kind.ID)
+		panic(inputError("Invalid volume_type provided: %s (requested type is not compatible; either match source volume, or omit type argument).", d.kind.ID))
 	}
 	if d.snapshot != nil && d.kind != nil && d.kind != d.snapshot.volume.kind && !compatible(d.kind, d.snapshot.volume.kind) {
-		return inputError("Invalid volume_type provided: %s (requested type is not compatible; recommend omitting the type argument).", d.kind.ID)
+		panic(inputError("Invalid volume_type provided: %s (requested type is not compatible; recommend omitting the type argument).", d.kind.ID))
 	}
 	if d.snapshot != nil && d.source != nil {
-		return inputError("May specify only one of backup, imageRef, snapshot, source volume")
+		panic(inputError("May specify only one of backup, imageRef, snapshot, source volume"))
 	}
 	if d.snapshot != nil && d.snapshot.status != "available" {
-		return ptr(fault(http.StatusBadRequest, "Invalid snapshot: Originating snapshot status must be one of 'available' values"))
+		panic(fault(http.StatusBadRequest, "Invalid snapshot: Originating snapshot status must be one of 'available' values"))
 	}
 	if d.backup != nil && d.backup.status != "available" {
-		return ptr(fault(http.StatusBadRequest, "Invalid backup: Originating backup status must be one of 'available' values"))
+		panic(fault(http.StatusBadRequest, "Invalid backup: Originating backup status must be one of 'available' values"))
 	}
 	if d.source != nil && !slices.Contains([]string{"available", "in-use"}, d.source.status) {
-		return ptr(fault(http.StatusBadRequest, "Invalid volume: Originating source volume status must be one of 'available, in-use' values"))
+		panic(fault(http.StatusBadRequest, "Invalid volume: Originating source volume status must be one of 'available, in-use' values"))
 	}
-	return nil
 }
 
 // checkTypeSize checks the size against the type or the default type.
-func (s *Sim) checkTypeSize(_ *call, d *draft) *reply {
+func (s *Sim) checkTypeSize(d *draft) {
 	kind, size := d.kind, d.size
 	if kind == nil {
 		kind = s.typeByName(s.defaultType)
@@ -259,48 +225,46 @@ func (s *Sim) checkTypeSize(_ *call, d *draft) *reply {
 	case d.backup != nil:
 		size = d.backup.size
 	}
-	if kind == nil || size == 0 {
-		return nil
+	if kind != nil && size > 0 {
+		kind.checkSize(size)
 	}
-	return kind.checkSize(size)
 }
 
 // checkSize refuses a size that the extra specs of the type do not allow.
-func (k *VolumeType) checkSize(size int) *reply {
+func (k *VolumeType) checkSize(size int) {
 	if least, err := strconv.Atoi(k.ExtraSpecs["provisioning:min_vol_size"]); err == nil && size < least {
-		return inputError("Specified volume size of '%d' is less than the minimum required size of '%d' for volume type '%s'.", size, least, k.Name)
+		panic(inputError("Specified volume size of '%d' is less than the minimum required size of '%d' for volume type '%s'.", size, least, k.Name))
 	}
 	if most, err := strconv.Atoi(k.ExtraSpecs["provisioning:max_vol_size"]); err == nil && size > most {
-		return inputError("Specified volume size of '%d' is greater than the maximum allowable size of '%d' for volume type '%s'.", size, most, k.Name)
+		panic(inputError("Specified volume size of '%d' is greater than the maximum allowable size of '%d' for volume type '%s'.", size, most, k.Name))
 	}
-	return nil
 }
 
-func (s *Sim) checkSize(_ *call, d *draft) *reply {
+func (s *Sim) checkSize(d *draft) {
 	switch {
 	case d.source != nil:
 		if d.size == 0 {
 			d.size = d.source.size
 		}
 		if d.size < d.source.size {
-			return inputError("Volume size '%d'GB cannot be smaller than original volume size  %dGB. They must be >= original volume size.", d.size, d.source.size)
+			panic(inputError("Volume size '%d'GB cannot be smaller than original volume size  %dGB. They must be >= original volume size.", d.size, d.source.size))
 		}
 	case d.snapshot != nil:
 		if d.size == 0 {
 			d.size = d.snapshot.size
 		}
 		if d.size < d.snapshot.size {
-			return inputError("Volume size '%d'GB cannot be smaller than the snapshot size %dGB. They must be >= original snapshot size.", d.size, d.snapshot.size)
+			panic(inputError("Volume size '%d'GB cannot be smaller than the snapshot size %dGB. They must be >= original snapshot size.", d.size, d.snapshot.size))
 		}
 	case d.backup != nil:
 		if d.size == 0 {
 			d.size = d.backup.size
 		}
 		if d.size < d.backup.size {
-			return inputError("Volume size %dGB cannot be smaller than the backup size %dGB. It must be >= backup size.", d.size, d.backup.size)
+			panic(inputError("Volume size %dGB cannot be smaller than the backup size %dGB. It must be >= backup size.", d.size, d.backup.size))
 		}
 	case d.size == 0:
-		return ptr(fault(http.StatusBadRequest, badRequestMessage))
+		panic(fault(http.StatusBadRequest, badRequestMessage))
 	}
 	if d.kind == nil {
 		switch {
@@ -313,16 +277,15 @@ func (s *Sim) checkSize(_ *call, d *draft) *reply {
 		}
 	}
 	if d.kind == nil {
-		return ptr(fault(http.StatusInternalServerError, "The request cannot be fulfilled as the default volume type "+s.defaultType+" cannot be found."))
+		panic(fault(http.StatusInternalServerError, "The request cannot be fulfilled as the default volume type "+s.defaultType+" cannot be found."))
 	}
-	return nil
 }
 
 // zonesKey is the extra spec that ties a type to zones.
 const zonesKey = "RESKEY:availability_zones"
 
 // placeVolume chooses the zone: the requested one, else that of the source, else that of the type, else the default of Cinder.
-func (s *Sim) placeVolume(_ *call, d *draft) *reply {
+func (s *Sim) placeVolume(d *draft) {
 	allowed := zoneNames(s.volumeZones)
 	var typeZones []string
 	if spec, ok := d.kind.ExtraSpecs[zonesKey]; ok {
@@ -331,7 +294,7 @@ func (s *Sim) placeVolume(_ *call, d *draft) *reply {
 		}
 		allowed = slices.DeleteFunc(allowed, func(z string) bool { return !slices.Contains(typeZones, z) })
 		if len(allowed) == 0 {
-			return ptr(fault(http.StatusBadRequest, "Volume type is only supported in these availability zones: "+python(anySlice(typeZones))))
+			panic(fault(http.StatusBadRequest, "Volume type is only supported in these availability zones: "+python(anySlice(typeZones))))
 		}
 	}
 	home := ""
@@ -352,7 +315,7 @@ func (s *Sim) placeVolume(_ *call, d *draft) *reply {
 	}
 	if !slices.Contains(allowed, d.zone) {
 		if !s.config.ZoneFallback {
-			return ptr(fault(http.StatusBadRequest, "Availability zone '"+d.zone+"' is invalid."))
+			panic(fault(http.StatusBadRequest, "Availability zone '"+d.zone+"' is invalid."))
 		}
 		d.zone = s.volumeZones[0].name
 	}
@@ -361,9 +324,8 @@ func (s *Sim) placeVolume(_ *call, d *draft) *reply {
 		if d.source != nil {
 			what = "source volume"
 		}
-		return inputError("Volume must be in the same availability zone as the %s", what)
+		panic(inputError("Volume must be in the same availability zone as the %s", what))
 	}
-	return nil
 }
 
 func anySlice(list []string) []any {
@@ -372,8 +334,4 @@ func anySlice(list []string) []any {
 		out[i] = s
 	}
 	return out
-}
-
-func (s *Sim) checkQuota(c *call, d *draft) *reply {
-	return s.reserve(c.token.project.ID, d.kind, d.size)
 }

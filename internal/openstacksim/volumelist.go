@@ -8,6 +8,8 @@ import (
 
 func (v *volume) ident() string { return v.id }
 
+func (v *volume) owner() string { return v.project }
+
 func (v *volume) field(key string) (string, bool) {
 	switch key {
 	case "id":
@@ -25,7 +27,7 @@ func (v *volume) field(key string) (string, bool) {
 	case "updated_at":
 		return v.updated.UTC().Format("20060102150405"), true
 	case "bootable":
-		return boolText(v.bootable), true
+		return strconv.FormatBool(v.bootable), true
 	case "volume_type_id":
 		return v.kind.ID, true
 	case "project_id", "tenant_id":
@@ -91,52 +93,24 @@ func (v *volume) matches(f param) bool {
 }
 
 func (s *Sim) listVolumes(c *call, detail bool) reply {
-	q, bad := c.listQuery(volumeFilters, volumeSortable)
-	if bad != nil {
-		return *bad
-	}
-	if bad := timeFilter(q); bad != nil {
-		return *bad
-	}
+	q := c.listQuery(volumeFilters, volumeSortable)
+	timeFilter(q)
 	for _, f := range q.filters {
 		if f.key == "bootable" && !isBool(f.value) && c.version >= 2 {
-			return *inputError("'bootable = %s'", f.value)
+			return inputError("'bootable = %s'", f.value)
 		}
 	}
-	all, everywhere := []*volume{}, c.allProjects(q)
-	for _, v := range s.volumes {
-		if everywhere || v.project == c.token.project.ID {
-			all = append(all, v)
-		}
-	}
-	items, total, more, missing := page(q, all, (*volume).matches)
-	if missing {
-		return fault(http.StatusNotFound, "Volume "+q.marker+" could not be found.")
-	}
-	list := []obj{}
-	for _, v := range items {
+	return listOf(c, q, "Volume", detail, s.volumes, func(v *volume) obj {
 		if detail {
-			list = append(list, v.view(s, c, shown))
-			continue
+			return v.view(s, c, shown)
 		}
-		list = append(list, v.summary(c))
-	}
-	body := obj{{"volumes", list}}
-	if more {
-		body = append(body, pair{"volumes_links", c.nextLink(c.collection("volumes", detail), items[len(items)-1].id)})
-	}
-	if q.count {
-		body = append(body, pair{"count", total})
-	}
-	return reply{status: http.StatusOK, body: body, rows: len(list)}
+		return v.summary(c)
+	})
 }
 
 // summarizeVolumes counts volumes (3.12). From 3.36 on, it adds their metadata.
 func (s *Sim) summarizeVolumes(c *call) reply {
-	q, bad := c.listQuery(volumeFilters, volumeSortable)
-	if bad != nil {
-		return *bad
-	}
+	q := c.listQuery(volumeFilters, volumeSortable)
 	count, total, everywhere, values := 0, 0, c.allProjects(q), map[string][]string{}
 	for _, v := range s.volumes {
 		if everywhere || v.project == c.token.project.ID {

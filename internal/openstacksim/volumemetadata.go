@@ -7,10 +7,7 @@ import (
 )
 
 func (s *Sim) showMetadata(c *call) reply {
-	v, missing := s.visible(c, c.vars["id"])
-	if missing != nil {
-		return *missing
-	}
+	v := s.visible(c, c.vars["id"])
 	return reply{status: http.StatusOK, body: obj{{"metadata", v.metadata}}}
 }
 
@@ -23,38 +20,25 @@ func (s *Sim) replaceMetadata(c *call) reply {
 }
 
 func (s *Sim) changeMetadata(c *call, policy string, change func(*volume, map[string]string)) reply {
-	body, bad := c.decode()
-	if bad != nil {
-		return *bad
-	}
+	body := c.decode()
 	if _, ok := body["metadata"]; !ok {
 		return fault(http.StatusBadRequest, "'metadata' is a required property")
 	}
-	m, bad := metadataOf(body["metadata"], "'object'")
-	if bad != nil {
-		return *bad
-	}
-	v, missing := s.visible(c, c.vars["id"])
-	if missing != nil {
-		return *missing
-	}
-	if bad := s.refusesReader(c, policy); bad != nil {
-		return *bad
-	}
-	if bad := v.metadataFixed("Updating"); bad != nil {
-		return *bad
-	}
+	m := metadataOf(body["metadata"], "'object'")
+	v := s.visible(c, c.vars["id"])
+	s.refusesReader(c, policy)
+	v.metadataFixed("Updating")
 	change(v, m)
 	v.update()
 	return reply{status: http.StatusOK, body: obj{{"metadata", maps.Clone(v.metadata)}}}
 }
 
 // metadataFixed refuses a change of the metadata in two statuses (_update_volume_metadata in cinder/volume/api.py).
-func (v *volume) metadataFixed(verb string) *reply {
+func (v *volume) metadataFixed(verb string) {
 	if v.status != "maintenance" && v.status != "uploading" {
-		return nil
+		return
 	}
-	return ptr(fault(http.StatusBadRequest, "Invalid volume: "+verb+" volume metadata is not allowed for volumes in "+v.status+" status."))
+	panic(fault(http.StatusBadRequest, "Invalid volume: "+verb+" volume metadata is not allowed for volumes in "+v.status+" status."))
 }
 
 // keyInPath is the metadata key in the path. Cinder takes the end .json or .xml for the format of the answer (APIMapper in cinder/api/openstack).
@@ -68,66 +52,39 @@ func keyInPath(c *call) string {
 }
 
 // item finds a volume that has the metadata key of the path.
-func (s *Sim) item(c *call) (*volume, string, *reply) {
-	v, missing := s.visible(c, c.vars["id"])
-	if missing != nil {
-		return nil, "", missing
-	}
+func (s *Sim) item(c *call) (*volume, string) {
+	v := s.visible(c, c.vars["id"])
 	value, ok := v.metadata[keyInPath(c)]
 	if !ok {
-		r := fault(http.StatusNotFound, "Volume "+v.id+" has no metadata with key "+keyInPath(c)+".")
-		return nil, "", &r
+		panic(fault(http.StatusNotFound, "Volume "+v.id+" has no metadata with key "+keyInPath(c)+"."))
 	}
-	return v, value, nil
+	return v, value
 }
 
 func (s *Sim) showMetadataItem(c *call) reply {
-	_, value, missing := s.item(c)
-	if missing != nil {
-		return *missing
-	}
+	_, value := s.item(c)
 	return reply{status: http.StatusOK, body: obj{{"meta", obj{{keyInPath(c), value}}}}}
 }
 
 func (s *Sim) setMetadataItem(c *call) reply {
-	body, bad := c.decode()
-	if bad != nil {
-		return *bad
-	}
-	m, bad := metadataOf(body["meta"], "'object'")
-	if bad != nil {
-		return *bad
-	}
+	body := c.decode()
+	m := metadataOf(body["meta"], "'object'")
 	value, ok := m[keyInPath(c)]
 	if !ok {
 		return fault(http.StatusBadRequest, "Request body and URI mismatch")
 	}
-	v, missing := s.visible(c, c.vars["id"])
-	if missing != nil {
-		return *missing
-	}
-	if bad := s.refusesReader(c, "volume:update_volume_metadata"); bad != nil {
-		return *bad
-	}
-	if bad := v.metadataFixed("Updating"); bad != nil {
-		return *bad
-	}
+	v := s.visible(c, c.vars["id"])
+	s.refusesReader(c, "volume:update_volume_metadata")
+	v.metadataFixed("Updating")
 	v.metadata[keyInPath(c)] = value
 	v.update()
 	return reply{status: http.StatusOK, body: obj{{"meta", obj{{keyInPath(c), value}}}}}
 }
 
 func (s *Sim) deleteMetadataItem(c *call) reply {
-	v, _, missing := s.item(c)
-	if missing != nil {
-		return *missing
-	}
-	if bad := s.refusesReader(c, "volume:delete_volume_metadata"); bad != nil {
-		return *bad
-	}
-	if bad := v.metadataFixed("Deleting"); bad != nil {
-		return *bad
-	}
+	v, _ := s.item(c)
+	s.refusesReader(c, "volume:delete_volume_metadata")
+	v.metadataFixed("Deleting")
 	delete(v.metadata, keyInPath(c))
 	v.update()
 	return reply{status: http.StatusOK}

@@ -60,13 +60,13 @@ func (s *Sim) typeByName(name string) *VolumeType {
 }
 
 // visibleType finds a type by id.
-func (s *Sim) visibleType(c *call, id string) (*VolumeType, *reply) {
+func (s *Sim) visibleType(c *call, id string) *VolumeType {
 	for _, t := range s.types {
 		if t.ID == id && (t.listed(c) || c.token.admin()) {
-			return t, nil
+			return t
 		}
 	}
-	return nil, ptr(fault(http.StatusNotFound, "Volume type "+id+" could not be found."))
+	panic(fault(http.StatusNotFound, "Volume type "+id+" could not be found."))
 }
 
 // listed reports whether a list that names no visibility has the type: it is public, or private and granted to the project.
@@ -75,7 +75,7 @@ func (t *VolumeType) listed(c *call) bool {
 }
 
 // typeNamed finds a type by name or id.
-func (s *Sim) typeNamed(c *call, nameOrID string) (*VolumeType, *reply) {
+func (s *Sim) typeNamed(c *call, nameOrID string) *VolumeType {
 	for _, t := range s.types {
 		if t.ID == nameOrID || sameText(t.Name, nameOrID) {
 			return s.visibleType(c, t.ID)
@@ -84,7 +84,7 @@ func (s *Sim) typeNamed(c *call, nameOrID string) (*VolumeType, *reply) {
 	if isUUID(nameOrID) {
 		return s.visibleType(c, nameOrID)
 	}
-	return nil, ptr(fault(http.StatusNotFound, "Volume type with name "+nameOrID+" could not be found."))
+	panic(fault(http.StatusNotFound, "Volume type with name "+nameOrID+" could not be found."))
 }
 
 // userVisible are the extra specs that Cinder shows to every user.
@@ -137,10 +137,7 @@ func (t *VolumeType) field(key string) (string, bool) {
 func (s *Sim) showsTypeAccess(c *call) bool { return !s.mayOnlyRead(c) }
 
 func (s *Sim) listTypes(c *call) reply {
-	q, bad := c.listQuery([]string{"is_public", "extra_specs"}, []string{"id", "name", "created_at", "updated_at"})
-	if bad != nil {
-		return *bad
-	}
+	q := c.listQuery([]string{"is_public", "extra_specs"}, []string{"id", "name", "created_at", "updated_at"})
 	public, asked := q.pop("is_public")
 	all := []*VolumeType{}
 	for _, t := range s.types {
@@ -191,27 +188,21 @@ func (s *Sim) showType(c *call) reply {
 		}
 		return reply{status: http.StatusOK, body: obj{{"volume_type", t.view(c, false)}}}
 	}
-	t, missing := s.visibleType(c, c.vars["id"])
-	if missing != nil {
-		return *missing
-	}
+	t := s.visibleType(c, c.vars["id"])
 	return reply{status: http.StatusOK, body: obj{{"volume_type", t.view(c, s.showsTypeAccess(c))}}}
 }
 
 func (s *Sim) createType(c *call) reply {
-	body, bad := c.object("volume_type", true, "name", "description", "extra_specs", "os-volume-type-access:is_public")
-	if bad != nil {
-		return *bad
-	}
+	body := c.object("volume_type", true, "name", "description", "extra_specs", "os-volume-type-access:is_public")
 	if !c.token.admin() {
 		return forbidden("volume_extension:type_create")
 	}
 	name, _ := body["name"].(string)
 	name = strings.TrimSpace(name)
 	if given, ok := body["name"]; !ok {
-		return *invalid("volume_type", c.raw("volume_type"), "'name' is a required property")
+		return invalid("volume_type", c.raw("volume_type"), "'name' is a required property")
 	} else if name == "" {
-		return *invalid("name", given, python(given)+" is too short")
+		return invalid("name", given, python(given)+" is too short")
 	}
 	if s.typeByName(name) != nil {
 		return fault(http.StatusConflict, "Volume Type "+name+" already exists.")
@@ -230,17 +221,11 @@ func (s *Sim) createType(c *call) reply {
 }
 
 func (s *Sim) updateType(c *call) reply {
-	body, bad := c.object("volume_type", true, "name", "description", "is_public")
-	if bad != nil {
-		return *bad
-	}
+	body := c.object("volume_type", true, "name", "description", "is_public")
 	if !c.token.admin() {
 		return forbidden("volume_extension:type_update")
 	}
-	t, missing := s.visibleType(c, c.vars["id"])
-	if missing != nil {
-		return *missing
-	}
+	t := s.visibleType(c, c.vars["id"])
 	if name, ok := body["name"].(string); ok {
 		t.Name = strings.TrimSpace(name)
 	}
@@ -257,10 +242,7 @@ func (s *Sim) deleteType(c *call) reply {
 	if !c.token.admin() {
 		return forbidden("volume_extension:type_delete")
 	}
-	t, missing := s.visibleType(c, c.vars["id"])
-	if missing != nil {
-		return *missing
-	}
+	t := s.visibleType(c, c.vars["id"])
 	for _, v := range s.volumes {
 		if v.kind == t {
 			return fault(http.StatusBadRequest, "Target volume type is still in use.")
@@ -278,18 +260,12 @@ func (s *Sim) showSpecs(c *call) reply {
 	if c.beforeZed && !c.token.admin() {
 		return forbidden("volume_extension:types_extra_specs:index")
 	}
-	t, missing := s.visibleType(c, c.vars["id"])
-	if missing != nil {
-		return *missing
-	}
+	t := s.visibleType(c, c.vars["id"])
 	return reply{status: http.StatusOK, body: obj{{"extra_specs", t.specs(c)}}}
 }
 
 func (s *Sim) showSpec(c *call) reply {
-	t, missing := s.visibleType(c, c.vars["id"])
-	if missing != nil {
-		return *missing
-	}
+	t := s.visibleType(c, c.vars["id"])
 	key := c.vars["key"]
 	value, ok := t.specs(c)[key]
 	if !ok {
@@ -302,14 +278,8 @@ func (s *Sim) setSpecs(c *call) reply {
 	if !c.token.admin() {
 		return forbidden("volume_extension:types_extra_specs:create")
 	}
-	body, bad := c.decode()
-	if bad != nil {
-		return *bad
-	}
-	t, missing := s.visibleType(c, c.vars["id"])
-	if missing != nil {
-		return *missing
-	}
+	body := c.decode()
+	t := s.visibleType(c, c.vars["id"])
 	specs, _ := body["extra_specs"].(map[string]any)
 	maps.Copy(t.ExtraSpecs, stringMap(specs))
 	return reply{status: http.StatusOK, body: obj{{"extra_specs", stringMap(specs)}}}
@@ -319,10 +289,7 @@ func (s *Sim) deleteSpec(c *call) reply {
 	if !c.token.admin() {
 		return forbidden("volume_extension:types_extra_specs:delete")
 	}
-	t, missing := s.visibleType(c, c.vars["id"])
-	if missing != nil {
-		return *missing
-	}
+	t := s.visibleType(c, c.vars["id"])
 	key := c.vars["key"]
 	if _, ok := t.ExtraSpecs[key]; !ok {
 		return fault(http.StatusNotFound, "Volume Type "+t.ID+" has no extra specs with key "+key+".")
@@ -336,10 +303,7 @@ func (s *Sim) showEncryption(c *call) reply {
 	if !c.token.admin() {
 		return forbidden("volume_extension:volume_type_encryption:get")
 	}
-	t, missing := s.visibleType(c, c.vars["id"])
-	if missing != nil {
-		return *missing
-	}
+	t := s.visibleType(c, c.vars["id"])
 	e := t.Encryption
 	if e == nil {
 		return reply{status: http.StatusOK, body: obj{}}
@@ -350,7 +314,7 @@ func (s *Sim) showEncryption(c *call) reply {
 	}
 	return reply{status: http.StatusOK, body: obj{
 		{"volume_type_id", t.ID},
-		{"encryption_id", fixedID("encryption", t.ID)},
+		{"encryption_id", FixedID("encryption", t.ID)},
 		{"key_size", size},
 		{"provider", e.Provider},
 		{"control_location", e.Location},

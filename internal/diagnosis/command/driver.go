@@ -3,10 +3,12 @@ package command
 import (
 	"context"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/cinder-csi/cinder-csi/internal/cluster"
 	"github.com/cinder-csi/cinder-csi/internal/diagnosis"
 )
 
@@ -78,18 +80,23 @@ func unread(pods int, unseen []diagnosis.Gap) error {
 	return nil
 }
 
+// clients are the cluster k and the controller's cluster.
+func (v *command) clients(k *cluster.Cluster) (diagnosis.Clients, error) {
+	from := diagnosis.Clients{Cluster: k, Namespace: v.namespace, Page: k.PodPage, NodePage: k.PodPage, Now: v.now()}
+	return from, v.controllerOf(&from)
+}
+
 // sources are the cluster, the controller's cluster and, if it can be reached, the cloud. The caller closes the cloud.
 func (v *command) sources(ctx context.Context) (diagnosis.Clients, error) {
 	k, err := v.cluster()
 	if err != nil {
 		return diagnosis.Clients{}, err
 	}
-	from := diagnosis.Clients{Cluster: k, Namespace: v.namespace, Page: k.PodPage, NodePage: k.PodPage, Now: v.now()}
-	if err := v.controllerOf(&from); err != nil {
-		return diagnosis.Clients{}, err
+	from, err := v.clients(k)
+	if err == nil {
+		from.Cloud, from.NoCloud = v.connect(ctx)
 	}
-	from.Cloud, from.NoCloud = v.connect(ctx)
-	return from, nil
+	return from, err
 }
 
 // driver runs a command that reads the pods of the driver, and prints what it returns.
@@ -100,21 +107,14 @@ func (v *command) driver(ctx context.Context, noCluster bool, read func(context.
 		if err != nil {
 			return err
 		}
-		from = diagnosis.Clients{Cluster: k, Namespace: v.namespace, Page: k.PodPage, NodePage: k.PodPage, Now: v.now()}
-		if err := v.controllerOf(&from); err != nil {
+		if from, err = v.clients(k); err != nil {
 			return err
 		}
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, *v.timeout, fmt.Errorf("no complete answer within %s (--timeout)", *v.timeout))
 	defer cancel()
 	document, table, unread := read(ctx, from)
-	err := error(nil)
-	if v.output == asTable {
-		err = table()
-	} else {
-		err = v.document(document)
-	}
-	if err != nil {
+	if err := show(v, document, func(io.Writer, any, int) error { return table() }); err != nil {
 		return err
 	}
 	return unread

@@ -65,11 +65,7 @@ func (v *command) list(ctx context.Context, wrong bool) error {
 		return wrong && len(r.Findings) == 0 || v.objects != "" && !strings.HasPrefix(r.Claim, v.objects+"/")
 	})
 	l.Pending = slices.DeleteFunc(l.Pending, func(claim string) bool { return v.objects != "" && !strings.HasPrefix(claim, v.objects+"/") })
-	if v.output == asTable {
-		err = diagnosis.PrintList(v.Stdout, l, v.columns())
-	} else {
-		err = v.document(l)
-	}
+	err = show(v, l, diagnosis.PrintList)
 	n := l.Wrong()
 	switch {
 	case err != nil:

@@ -47,11 +47,7 @@ func (v *command) lost(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if v.output == asTable {
-		err = diagnosis.PrintMissing(v.Stdout, m, v.columns())
-	} else {
-		err = v.document(m)
-	}
+	err = show(v, m, diagnosis.PrintMissing)
 	switch {
 	case err != nil:
 		return err

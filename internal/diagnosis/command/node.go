@@ -64,11 +64,7 @@ func (v *command) node(ctx context.Context, name string) error {
 	for i := range r.Waiting {
 		v.given().Complete(&r.Waiting[i])
 	}
-	if v.output == asTable {
-		err = diagnosis.PrintNode(v.Stdout, r, v.columns())
-	} else {
-		err = v.document(r)
-	}
+	err = show(v, r, diagnosis.PrintNode)
 	waiting := len(r.NotDiagnosed)
 	for _, w := range r.Waiting {
 		if w.Hangs() {

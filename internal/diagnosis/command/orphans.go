@@ -56,11 +56,7 @@ func (v *command) orphans(ctx context.Context, id string) error {
 	if err != nil {
 		return wrongUsage(err, diagnosis.ErrClusterID, diagnosis.ErrHosted)
 	}
-	if v.output == asTable {
-		err = diagnosis.PrintOrphans(v.Stdout, o, v.columns())
-	} else {
-		err = v.document(o)
-	}
+	err = show(v, o, diagnosis.PrintOrphans)
 	switch {
 	case err != nil:
 		return err

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -57,11 +58,7 @@ func (v *command) completed(ctx context.Context, path, prefix string) []string {
 	ctx, cancel := context.WithTimeoutCause(ctx, completionTime, errors.New("no answer in time for the shell"))
 	defer cancel()
 	if !strings.HasPrefix(path, "/") {
-		namespace := v.objects
-		if namespace == "" {
-			namespace = k.Namespace()
-		}
-		path = "/api/v1/namespaces/" + namespace + "/" + path
+		path = "/api/v1/namespaces/" + cmp.Or(v.objects, k.Namespace()) + "/" + path
 	}
 	objects, err := cluster.List[struct {
 		Metadata metav1.ObjectMeta `json:"metadata"`

@@ -153,18 +153,14 @@ func (v *command) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	namespace := v.objects
-	if namespace == "" {
-		namespace = k.Namespace()
-	}
-	target, err := parse(namespace, args)
+	target, err := parse(cmp.Or(v.objects, k.Namespace()), args)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, *v.timeout, fmt.Errorf("no complete answer within %s (--timeout)", *v.timeout))
 	defer cancel()
-	from := diagnosis.Clients{Cluster: k, Namespace: v.namespace, Page: k.PodPage, NodePage: k.PodPage, Now: v.now()}
-	if err := v.controllerOf(&from); err != nil {
+	from, err := v.clients(k)
+	if err != nil {
 		return err
 	}
 	volumes, err := diagnosis.Find(ctx, k, target)
@@ -290,6 +286,14 @@ func (v *command) columns() int {
 		return width
 	}
 	return v.Columns
+}
+
+// show writes a value for people or for scripts.
+func show[T any](v *command, value T, table func(out io.Writer, value T, columns int) error) error {
+	if v.output == asTable {
+		return table(v.Stdout, value, v.columns())
+	}
+	return v.document(value)
 }
 
 // document writes a value for scripts.
