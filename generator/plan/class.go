@@ -181,10 +181,10 @@ func (d *decider) restrict(decision *Decision[StorageClass], t v1alpha1.VolumeTy
 	if !d.result.Topology.Value || len(t.Zones) == 0 {
 		return true
 	}
-	compute, isKnown := d.zoneNames(d.inv.Zones.Compute)
-	if !isKnown {
+	if d.inv.Zones.Compute.State != v1alpha1.Known {
 		return true
 	}
+	compute := zoneNames(d.inv.Zones.Compute.Value)
 	var served []string
 	for _, c := range compute {
 		if slices.Contains(t.Zones, d.volumeZone(c)) {
@@ -222,16 +222,6 @@ const zonesUnsupported = "this Cinder is older than Xena and tells no member in 
 // zonesDenied begins the warning about a volume type whose zones this credential may not read.
 func zonesDenied(volumeType string) string {
 	return fmt.Sprintf("the cloud does not tell in which zones volume type %q exists", volumeType)
-}
-
-// zoneNames are the names of zones without saying anything about them.
-func (d *decider) zoneNames(fact v1alpha1.Fact[[]v1alpha1.Zone]) ([]string, bool) {
-	var names []string
-	for _, z := range fact.Value {
-		names = append(names, z.Name)
-	}
-	slices.Sort(names)
-	return slices.Compact(names), fact.State == v1alpha1.Known
 }
 
 // override is what a person changed of a type's class, and the key they did it under: the id wins over the name.

@@ -108,15 +108,12 @@ func (d *decider) zones(name string, fact v1alpha1.Fact[[]v1alpha1.Zone]) ([]str
 	if !listed(d, name, fact) {
 		return nil, false
 	}
-	var names []string
 	for _, z := range fact.Value {
-		names = append(names, z.Name)
 		if !z.Available {
 			d.notice("%s: %s is not available at the moment; it counts all the same", name, z.Name)
 		}
 	}
-	slices.Sort(names)
-	return slices.Compact(names), true
+	return zoneNames(fact.Value), true
 }
 
 // volumeZone is the volume zone of a compute zone.
