@@ -22,12 +22,12 @@ type cloudBed struct {
 
 // suiteRun is the outcome of one suite on one cloud.
 type suiteRun struct {
-	Date    string            `json:"date"`
-	Passed  int               `json:"passed"`
-	Failed  []string          `json:"failed,omitempty"`  // names of tests
-	Skipped map[string]string `json:"skipped,omitempty"` // the reason by the name of the test
-	Specs   string            `json:"specs,omitempty"`   // counts that the suite printed itself, of its parts
-	Seconds int               `json:"seconds"`
+	Date        string            `json:"date"`
+	Passed      int               `json:"passed"`
+	Failed      []string          `json:"failed,omitempty"`  // names of tests
+	Skipped     map[string]string `json:"skipped,omitempty"` // the reason by the name of the test
+	Specs       string            `json:"specs,omitempty"`   // counts that the suite printed itself, of its parts
+	Seconds     int               `json:"seconds"`
 	FailedSpecs map[string]string `json:"failedSpecs,omitempty"` // of upstream, with their reasons; they fail no test
 }
 
