@@ -218,7 +218,8 @@ func namesText(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-func didYouMean(name string, candidates []string) string {
+// DidYouMean ends a message about a word with the nearest one that would be right; empty where none is near.
+func DidYouMean(name string, candidates []string) string {
 	if n, near := contract.Nearest(name, candidates); near {
 		return "; did you mean " + n + "?"
 	}

@@ -60,7 +60,7 @@ func (d *decider) furtherSnapshotClass(driver, name string, c v1alpha1.SnapshotC
 		d.problem("%s.parameters: %v", path, err)
 	}
 	for _, key := range unknown {
-		d.problem("%s.parameters: the driver knows no parameter %q%s", path, key, didYouMean(key, contract.SnapshotClassKeys))
+		d.problem("%s.parameters: the driver knows no parameter %q%s", path, key, DidYouMean(key, contract.SnapshotClassKeys))
 	}
 	d.checkSecrets(path, c.Parameters)
 	decision := Decision[FurtherSnapshotClass]{Source: FromConfig, Reason: path + " asks for it"}
