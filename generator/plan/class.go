@@ -85,21 +85,16 @@ func (d *decider) extraClass(i int, e v1alpha1.ExtraClass, types []v1alpha1.Volu
 
 // class is what every class is, with what a person changed of it; path is where they did.
 func (d *decider) class(path, name string, o v1alpha1.ClassOverride) StorageClass {
-	if !isSubdomain(name) {
-		d.problem("%s: %q is not a class name: lower-case letters, digits, '-' and '.'", path, name)
-	}
+	d.checkClassName(path, name)
 	c := StorageClass{
 		Name:                 name,
-		Parameters:           maps.Clone(o.Parameters),
+		Parameters:           merged(o.Parameters, nil),
 		Provisioner:          d.result.Driver.Value,
 		ReclaimPolicy:        d.result.ReclaimPolicy.Value,
 		VolumeBindingMode:    d.result.BindingMode.Value,
 		MountOptions:         o.MountOptions,
 		Annotations:          annotationsOf(o),
 		AllowVolumeExpansion: d.result.Expansion.Value,
-	}
-	if c.Parameters == nil {
-		c.Parameters = map[string]string{}
 	}
 	if o.ReclaimPolicy != "" {
 		c.ReclaimPolicy, c.OwnReclaimPolicy = o.ReclaimPolicy, true
@@ -130,14 +125,25 @@ func (d *decider) class(path, name string, o v1alpha1.ClassOverride) StorageClas
 	}
 	d.checkClassAnnotations(path, o.Annotations)
 	_, unknown, err := contract.ParseStorageClass(c.Parameters)
+	d.checkParameters(path, unknown, contract.StorageClassKeys, err)
+	d.checkSecrets(path, c.Parameters)
+	return c
+}
+
+func (d *decider) checkClassName(path, name string) {
+	if !isSubdomain(name) {
+		d.problem("%s: %q is not a class name: lower-case letters, digits, '-' and '.'", path, name)
+	}
+}
+
+// checkParameters reports what the driver's own parser says of the parameters of a class.
+func (d *decider) checkParameters(path string, unknown, known []string, err error) {
 	if err != nil {
 		d.problem("%s.parameters: %v", path, err)
 	}
 	for _, key := range unknown {
-		d.problem("%s.parameters: the driver knows no parameter %q%s", path, key, DidYouMean(key, contract.StorageClassKeys))
+		d.problem("%s.parameters: the driver knows no parameter %q%s", path, key, DidYouMean(key, known))
 	}
-	d.checkSecrets(path, c.Parameters)
-	return c
 }
 
 // notByFlux keeps Flux from reading a placeholder of the driver as a variable of its own (spec.postBuild): it would refuse the whole bundle.
@@ -147,9 +153,7 @@ const notByFlux = "kustomize.toolkit.fluxcd.io/substitute"
 func annotationsOf(o v1alpha1.ClassOverride) map[string]string {
 	for parameter, value := range o.Parameters {
 		if _, given := o.Annotations[notByFlux]; !given && contract.IsTemplate(parameter) && strings.Contains(value, "${") {
-			annotations := map[string]string{notByFlux: "disabled"}
-			maps.Copy(annotations, o.Annotations)
-			return annotations
+			return merged(map[string]string{notByFlux: "disabled"}, o.Annotations)
 		}
 	}
 	return o.Annotations
