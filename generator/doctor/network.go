@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"net/netip"
 	"slices"
 	"strings"
@@ -39,26 +38,15 @@ func (c *clusterCheck) checkNetwork(ctx context.Context) {
 	c.checkDNS()
 }
 
-// serversOf are the addresses of the API server, each with each port.
-func serversOf(slice discoveryv1.EndpointSlice) iter.Seq2[string, int] {
-	return func(yield func(string, int) bool) {
-		for _, e := range slice.Endpoints {
-			for _, address := range e.Addresses {
-				for _, p := range slice.Ports {
-					if p.Port != nil && !yield(address, int(*p.Port)) {
-						return
-					}
-				}
-			}
-		}
-	}
-}
-
 func (c *clusterCheck) checkAPIServer(slice discoveryv1.EndpointSlice) {
 	var closed []string
-	for address, port := range serversOf(slice) {
-		if !c.allows(address, corev1.ProtocolTCP, port) {
-			closed = append(closed, netip.AddrPortFrom(addressOf(address), uint16(port)).String())
+	for _, e := range slice.Endpoints {
+		for _, address := range e.Addresses {
+			for _, p := range slice.Ports {
+				if p.Port != nil && !c.allows(address, corev1.ProtocolTCP, int(*p.Port)) {
+					closed = append(closed, netip.AddrPortFrom(addressOf(address), uint16(*p.Port)).String())
+				}
+			}
 		}
 	}
 	if len(closed) > 0 {
@@ -74,9 +62,13 @@ func (c *clusterCheck) checkAPIServer(slice discoveryv1.EndpointSlice) {
 // networks opens (Cilium, "Selecting nodes with CIDR / ipBlock").
 func (c *clusterCheck) checkCilium(ctx context.Context, slice discoveryv1.EndpointSlice) {
 	var restricted []string
-	for address, port := range serversOf(slice) {
-		if c.allows(address, corev1.ProtocolTCP, port) && !c.allows("", corev1.ProtocolTCP, port) {
-			restricted = append(restricted, address)
+	for _, e := range slice.Endpoints {
+		for _, address := range e.Addresses {
+			for _, p := range slice.Ports {
+				if p.Port != nil && c.allows(address, corev1.ProtocolTCP, int(*p.Port)) && !c.allows("", corev1.ProtocolTCP, int(*p.Port)) {
+					restricted = append(restricted, address)
+				}
+			}
 		}
 	}
 	agent := slices.IndexFunc(c.workloads, func(w cluster.Workload) bool {

@@ -136,7 +136,7 @@ func (d *decider) checkClassName(path, name string) {
 	}
 }
 
-// checkParameters reports what the driver's own parser says of the parameters of a class.
+// checkParameters reports what the driver's own parser refuses in the parameters of a class, or does not know.
 func (d *decider) checkParameters(path string, unknown, known []string, err error) {
 	if err != nil {
 		d.problem("%s.parameters: %v", path, err)
