@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
@@ -152,7 +153,7 @@ func (m schemaMaker) object(at string, fields object) object {
 // of is the schema of a value.
 func (m schemaMaker) of(key string, value any) any {
 	if i := slices.IndexFunc(v1alpha1.Settings, func(s v1alpha1.Setting) bool { return s.Key == key }); i >= 0 {
-		return v1alpha1.Settings[i].Bounds.Chart()
+		return boundsSchema(m.t, v1alpha1.Settings[i].Bounds)
 	}
 	limit := m.limit(key)
 	fields, _ := value.(object)
@@ -177,6 +178,39 @@ func (m schemaMaker) of(key string, value any) any {
 		return object{{"type", "string"}}
 	}
 	m.t.Errorf("limits.yaml does not say what %s may be", key)
+	return nil
+}
+
+// boundsSchema is the schema of a setting of the table.
+func boundsSchema(t *testing.T, bounds v1alpha1.Bounds) map[string]any {
+	t.Helper()
+	switch b := bounds.(type) {
+	case v1alpha1.Number:
+		s := map[string]any{"type": "integer", "minimum": b.Min}
+		if b.Max > 0 {
+			s["maximum"] = b.Max
+		}
+		return s
+	case v1alpha1.OneOf:
+		return map[string]any{"enum": b}
+	case v1alpha1.Text:
+		return map[string]any{"anyOf": []any{map[string]any{"const": ""}, map[string]any{"type": "string", "pattern": b.Pattern.String()}}}
+	case v1alpha1.Switch:
+		return map[string]any{"type": "boolean"}
+	case v1alpha1.AutoSwitch:
+		return map[string]any{"enum": []any{false, true, v1alpha1.Strict}}
+	case v1alpha1.Duration: // a schema has no bounds for durations
+		var all []string
+		for d := b.Min; d <= b.Max; d += time.Second {
+			all = append(all, fmt.Sprintf("%ds", d/time.Second))
+		}
+		return map[string]any{"enum": all}
+	case v1alpha1.Directory:
+		return map[string]any{"type": "string", "pattern": `^(/[^/$:\s]+)+$`}
+	case v1alpha1.Pairs:
+		return map[string]any{"type": "object", "additionalProperties": map[string]any{"type": "string", "maxLength": 255, "pattern": `^[^,"\n]*$`}}
+	}
+	t.Errorf("no schema for bounds of type %T", bounds)
 	return nil
 }
 

@@ -57,7 +57,7 @@ func settingsText(t *testing.T) string {
 
 func expression(s v1alpha1.Setting) string {
 	value := ".Values." + s.Key
-	switch s.Bounds.Decided().(type) {
+	switch configured, _ := s.Of(v1alpha1.Spec{}); configured.(type) {
 	case int: // Helm reads numbers of a file as floating-point numbers
 		return value + " | int64"
 	case map[string]string:
@@ -68,10 +68,11 @@ func expression(s v1alpha1.Setting) string {
 
 // chartDefault is the chart's default of a setting: what is decided where nothing is configured.
 func chartDefault(s v1alpha1.Setting) any {
-	if _, auto := s.Bounds.(v1alpha1.AutoSwitch); auto || s.Default == nil {
-		return s.Bounds.Decided()
+	if _, auto := s.Bounds.(v1alpha1.AutoSwitch); auto {
+		return false
 	}
-	return s.Default
+	configured, _ := s.Of(v1alpha1.Distribution{}.WithDefaults())
+	return configured
 }
 
 func jsonOf(t *testing.T, value any) string {

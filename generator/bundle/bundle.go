@@ -8,9 +8,10 @@
 package bundle
 
 import (
-	"bytes"
 	"fmt"
 	"path"
+
+	"go.yaml.in/yaml/v3"
 
 	"github.com/cinder-csi/cinder-csi/generator/plan"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
@@ -70,18 +71,15 @@ func (p *plane) document(t Tree, name string, docs ...node) error {
 }
 
 func (p *plane) write(t Tree, name string, w writer, docs ...node) error {
-	var b bytes.Buffer
-	for i, d := range docs {
-		if i > 0 {
-			b.WriteString("---\n")
-		}
-		text, err := w.document(d)
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		b.Write(text)
+	var documents []*yaml.Node
+	for _, d := range docs {
+		documents = append(documents, w.node(d))
 	}
-	p.writeText(t, name, b.Bytes())
+	text, err := encode(documents...)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	p.writeText(t, name, text)
 	return nil
 }
 

@@ -11,9 +11,8 @@ import (
 
 // change is a part of the values that a plan changes: a leaf, or a list as a whole.
 type change struct {
-	at    []string
-	value node
-	refs  []Ref
+	at   []string
+	refs []Ref
 }
 
 // changed are the parts of values that differ from what the chart has without them.
@@ -30,7 +29,7 @@ func changed(n node, was any, at []string) []change {
 		if differing(n, was) == nil {
 			return nil
 		}
-		return []change{{at, n, refsOf(n)}}
+		return []change{{at, refsOf(n)}}
 	}
 }
 
@@ -80,35 +79,29 @@ type causes struct {
 
 // vary renders the patched templates that name one of the parts, and credits the decision with each operation whose field is another one there.
 func (c *causes) vary(id string, parts []change, values map[string]any, was rendering) {
-	var only []string
-	for name := range c.v.patched() {
-		if slices.ContainsFunc(parts, func(p change) bool { return namesValue(name, p.at) }) {
-			only = append(only, name)
+	patched := map[string]bool{}
+	for o := range c.v.patches {
+		if slices.ContainsFunc(parts, func(p change) bool { return namesValue(o.file, p.at) }) {
+			patched[o.file] = true
 		}
 	}
-	if len(only) == 0 {
+	if len(patched) == 0 {
 		return
 	}
-	slices.Sort(only)
+	only := slices.Sorted(maps.Keys(patched))
 	files, err := c.v.p.templates(c.chart, values, false, only...)
 	if err != nil {
 		return // the chart refuses these values
 	}
-	before := map[string]*rendered{}
-	for _, o := range was.objects() {
-		before[o.key()+o.namespace()] = o
-	}
+	before := byID(was.objects())
 	for name, text := range files {
 		objects, err := decode(name, text)
 		if err != nil {
 			continue
 		}
-		now := map[string]*rendered{}
-		for _, o := range objects {
-			now[o.key()+o.namespace()] = o
-		}
+		now := byID(objects)
 		for _, o := range c.v.want[name] {
-			is, then := now[o.key()+o.namespace()], before[o.key()+o.namespace()]
+			is, then := now[o.id()], before[o.id()]
 			if is == nil || then == nil {
 				continue
 			}
@@ -119,27 +112,14 @@ func (c *causes) vary(id string, parts []change, values map[string]any, was rend
 				a, had := field.At(then.fields, operation.at)
 				b, has := field.At(is.fields, operation.at)
 				if had != has || !reflect.DeepEqual(a, b) {
-					c.credit(o, operation, id)
+					if c.of[o] == nil {
+						c.of[o] = map[string][]string{}
+					}
+					c.of[o][operation.at.String()] = append(c.of[o][operation.at.String()], id)
 				}
 			}
 		}
 	}
-}
-
-func (c *causes) credit(o *rendered, of operation, ids ...string) {
-	if c.of[o] == nil {
-		c.of[o] = map[string][]string{}
-	}
-	c.of[o][of.at.String()] = append(c.of[o][of.at.String()], ids...)
-}
-
-// patched are the templates that have an object with a patch.
-func (v *overlay) patched() map[string]bool {
-	files := map[string]bool{}
-	for o := range v.patches {
-		files[o.file] = true
-	}
-	return files
 }
 
 func (c *causes) unexplained() bool {

@@ -6,36 +6,14 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/shell"
 )
 
-// The name of the CronJob, its account, its Secret and the ConfigMap that it reads.
+// The name of the CronJob, its account and its Secret, and that of its result.
 const (
-	driftCheckName      = "cinder-csi-drift-check"
-	driftCheckComponent = "drift-check"
-	driftCheckSettings  = driftCheckName + "-settings"
-	driftCheckStatus    = driftCheckName + "-status" // what the CronJob writes
+	driftCheckName   = "cinder-csi-drift-check"
+	driftCheckStatus = driftCheckName + "-status" // what the CronJob writes
 )
 
 // checksDrift is whether the plane has the CronJob: it is beside the controller, whose proxy and certificates it needs.
 func (p *plane) checksDrift() bool { return p.controller && p.r.DriftCheck.Value.Schedule != "" }
-
-// driftCheckFiles are the configuration and the decisions that the CronJob reads. The second one holds every decision.
-func (p *plane) driftCheckFiles() object {
-	config, decisions, err := p.r.DriftCheckFiles()
-	if err != nil {
-		panic(err) // plan.Decide has made them before, and a plan.yaml holds nothing that is no YAML
-	}
-	settled := []Ref{refOf(p.r.DriftCheck), refOf(p.r.ControllerNamespace), refOf(p.r.NodeNamespace), refOf(p.r.Credentials)}
-	var all []Ref
-	for _, d := range p.r.Document(nil).Decisions {
-		all = append(all, Ref{Decision: d.ID})
-	}
-	return object{"distribution.yaml": valueOf(config, settled...), "plan.yaml": valueOf(decisions, all...)}
-}
-
-// driftCheckValues are the variables of the CronJob.
-func (p *plane) driftCheckValues() (cloud, region, target node) {
-	c := p.r.Credentials
-	return decidedField(c, "cloud", c.Value.Cloud), constant(p.r.Cloud.Region), constant(string(p.r.Target))
-}
 
 // driftCheckChart are the values of the drift check.
 func (p *plane) driftCheckChart() object {
@@ -43,11 +21,18 @@ func (p *plane) driftCheckChart() object {
 	if !p.checksDrift() {
 		return object{"schedule": decidedField(d, "schedule", "")}
 	}
-	files := p.driftCheckFiles()
-	cloud, region, _ := p.driftCheckValues()
+	config, decisions, err := p.r.DriftCheckFiles()
+	if err != nil {
+		panic(err) // plan.Decide has made them before, and a plan.yaml holds nothing that is no YAML
+	}
+	c := p.r.Credentials
+	var all []Ref // the plan holds every decision
+	for _, d := range p.r.Document(nil).Decisions {
+		all = append(all, Ref{Decision: d.ID})
+	}
 	return object{
-		"schedule": decidedField(d, "schedule", d.Value.Schedule), "cloud": cloud, "region": region,
-		"distribution": files["distribution.yaml"], "plan": files["plan.yaml"],
+		"schedule": decidedField(d, "schedule", d.Value.Schedule), "cloud": decidedField(c, "cloud", c.Value.Cloud), "region": constant(p.r.Cloud.Region),
+		"distribution": valueOf(config, refOf(d), refOf(p.r.ControllerNamespace), refOf(p.r.NodeNamespace), refOf(c)), "plan": valueOf(decisions, all...),
 	}
 }
 
@@ -74,7 +59,7 @@ func (w *text) driftCheck(r plan.Result) {
 	w.line("```\n")
 	w.line("A run fails if it finds a difference (exit code 2) or cannot compare (1 or 64). This shows the runs, then what they printed:\n")
 	w.line("```sh")
-	w.line("kubectl get jobs --namespace %s --selector %s=%s", ns, componentLabel, driftCheckComponent)
+	w.line("kubectl get jobs --namespace %s --selector app.kubernetes.io/component=drift-check", ns)
 	w.line("kubectl logs --namespace %s --selector app=%s --tail=-1 --prefix", ns, driftCheckName)
 	w.line("```\n")
 	w.line("%s says what to do then, and how an alert reports a failed run.", docs(r, "How to check for drift", pages.CheckForDrift))

@@ -77,18 +77,15 @@ func (p *plane) values() object {
 	}
 	if p.node {
 		conf["node"] = p.nodeConf
-		if pools := p.poolValues(); len(pools) > 0 {
-			values["nodePools"] = pools
-		}
+		pools := p.poolValues()
+		values.addIf(len(pools) > 0, "nodePools", pools)
 		values["node"] = merge(workloadValues(r.Node), object{"selinux": p.seLinuxValue()})
 	}
 	if p.cluster {
 		driver["adopted"] = decided(r.Adopted)
 		driver["limitRefreshSeconds"] = decided(r.LimitRefresh)
 		values["storageClasses"] = p.classValues()
-		if len(r.AttributesClasses) > 0 {
-			values["attributesClasses"] = p.attributesValues()
-		}
+		values.addIf(len(r.AttributesClasses) > 0, "attributesClasses", p.attributesValues())
 	}
 	values["driver"], values["cloudConf"] = driver, conf
 	p.settingValues(values)
@@ -170,9 +167,7 @@ func (p *plane) snapshotValues() node {
 		for _, d := range p.r.SnapshotClasses {
 			classes = append(classes, furtherClassValues(d))
 		}
-		if len(classes) > 0 {
-			values["extraClasses"] = classes
-		}
+		values.addIf(len(classes) > 0, "extraClasses", classes)
 	}
 	return values
 }
@@ -180,15 +175,9 @@ func (p *plane) snapshotValues() node {
 func furtherClassValues(d plan.Decision[plan.FurtherSnapshotClass]) object {
 	c := d.Value
 	class := object{"name": decidedField(d, "", c.Name), "deletionPolicy": decidedField(d, "deletionPolicy", c.DeletionPolicy)}
-	if c.Default {
-		class["default"] = decidedField(d, "default", true)
-	}
-	if len(c.Parameters) > 0 {
-		class["parameters"] = decidedField(d, "parameters", c.Parameters)
-	}
-	if len(c.Annotations) > 0 {
-		class["annotations"] = decidedField(d, "annotations", c.Annotations)
-	}
+	class.addIf(c.Default, "default", decidedField(d, "default", true))
+	class.addIf(len(c.Parameters) > 0, "parameters", decidedField(d, "parameters", c.Parameters))
+	class.addIf(len(c.Annotations) > 0, "annotations", decidedField(d, "annotations", c.Annotations))
 	return class
 }
 
@@ -226,15 +215,10 @@ func workloadValues(w plan.Workload) object {
 		"podAnnotations": decided(w.PodAnnotations),
 		"settings":       ownSettings(w),
 	}
-	if len(w.Spread.Value) > 0 {
-		values["topologySpreadConstraints"] = decided(w.Spread)
-	}
-	if w.Affinity.Value != nil {
-		values["affinity"] = decided(w.Affinity)
-	}
-	if strategy := strategyValues(w.UpdateStrategy); strategy != nil {
-		values["updateStrategy"] = strategy
-	}
+	strategy := strategyValues(w.UpdateStrategy)
+	values.addIf(len(w.Spread.Value) > 0, "topologySpreadConstraints", decided(w.Spread))
+	values.addIf(w.Affinity.Value != nil, "affinity", decided(w.Affinity))
+	values.addIf(strategy != nil, "updateStrategy", strategy)
 	return values
 }
 
@@ -248,21 +232,12 @@ func (p *plane) classValues() node {
 			"volumeBindingMode":    p.bindingMode(d),
 			"allowVolumeExpansion": p.expansion(d),
 		}
-		if c.Name == p.r.DefaultClass.Value {
-			v["default"] = decidedField(p.r.DefaultClass, "", true)
-		}
-		if len(c.Parameters) > 0 {
-			v["parameters"] = decidedField(d, "parameters", c.Parameters)
-		}
-		if len(c.MountOptions) > 0 {
-			v["mountOptions"] = decidedField(d, "mountOptions", c.MountOptions)
-		}
-		if len(c.Annotations) > 0 {
-			v["annotations"] = decidedField(d, "annotations", c.Annotations)
-		}
-		if zones := p.zoneLabels(c); len(zones) > 0 {
-			v["zones"] = also(decidedField(d, "allowedZones", zones), refOf(p.r.Topology))
-		}
+		zones := p.zoneLabels(c)
+		v.addIf(c.Name == p.r.DefaultClass.Value, "default", decidedField(p.r.DefaultClass, "", true))
+		v.addIf(len(c.Parameters) > 0, "parameters", decidedField(d, "parameters", c.Parameters))
+		v.addIf(len(c.MountOptions) > 0, "mountOptions", decidedField(d, "mountOptions", c.MountOptions))
+		v.addIf(len(c.Annotations) > 0, "annotations", decidedField(d, "annotations", c.Annotations))
+		v.addIf(len(zones) > 0, "zones", also(decidedField(d, "allowedZones", zones), refOf(p.r.Topology)))
 		classes = append(classes, v)
 	}
 	return classes

@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -196,6 +197,13 @@ func merge(a, b object) object {
 	return o
 }
 
+// addIf adds a key that an object has only on a condition.
+func (o object) addIf(has bool, key string, value node) {
+	if has {
+		o[key] = value
+	}
+}
+
 // objectOf is a node as an object, an empty one for an empty leaf.
 func objectOf(n node) object {
 	if o, is := n.(object); is {
@@ -237,10 +245,7 @@ func refsOf(n node) []Ref {
 
 func distinct(refs []Ref) []Ref {
 	slices.SortFunc(refs, func(a, b Ref) int {
-		if a.Decision != b.Decision {
-			return strings.Compare(a.Decision, b.Decision)
-		}
-		return strings.Compare(a.Field, b.Field)
+		return cmp.Or(strings.Compare(a.Decision, b.Decision), strings.Compare(a.Field, b.Field))
 	})
 	return slices.Compact(refs)
 }

@@ -5,19 +5,12 @@ import (
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 )
 
-// The host ports of a node, counted from the first.
-const (
-	portHealthz = iota
-	portRegistrar
-	portMetrics
-)
-
-// nodePort is one of the ports of the node's pods. It is 0 where an older version made the plan.
-func nodePort(r plan.Result, which int) int {
+// metricsPort is the last of the host ports of a node. It is 0 where an older version made the plan.
+func metricsPort(r plan.Result) int {
 	if r.NodePorts.Value == 0 {
 		return 0
 	}
-	return r.NodePorts.Value + which
+	return r.NodePorts.Value + plan.NodePortCount - 1
 }
 
 // nodePortsValue is auto where the chart decides as the plan did.

@@ -11,22 +11,10 @@ import (
 
 // guards keep an object when the bundle no longer has it, and when what deployed it is gone. Without class or driver object, existing volumes are
 // stranded. When an Application is deleted, Argo CD keeps what Helm's annotation keeps.
-func guards() map[string]string {
-	return map[string]string{
-		"argocd.argoproj.io/sync-options":   "Prune=false",
-		"helm.sh/resource-policy":           "keep",
-		"kustomize.toolkit.fluxcd.io/prune": "disabled",
-	}
-}
-
-const componentLabel = "app.kubernetes.io/component"
-
-func labels(component string) map[string]string {
-	l := map[string]string{"app.kubernetes.io/name": "cinder-csi", "app.kubernetes.io/part-of": "cinder-csi"}
-	if component != "" {
-		l[componentLabel] = component
-	}
-	return l
+var guards = map[string]string{
+	"argocd.argoproj.io/sync-options":   "Prune=false",
+	"helm.sh/resource-policy":           "keep",
+	"kustomize.toolkit.fluxcd.io/prune": "disabled",
 }
 
 // namespaces are the Namespace objects of the plane. Those that a cluster brings along are not ours to label, and a hosted
@@ -56,7 +44,8 @@ func brought(namespace string) bool {
 }
 
 func (p *plane) namespace(name, level node) object {
-	l, a := objectOf(constant(labels(""))), objectOf(constant(guards()))
+	l := object{"app.kubernetes.io/name": constant("cinder-csi"), "app.kubernetes.io/part-of": constant("cinder-csi")}
+	a := objectOf(constant(guards))
 	for _, mode := range []string{"audit", "enforce", "warn"} {
 		l["pod-security.kubernetes.io/"+mode] = level
 	}

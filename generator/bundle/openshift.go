@@ -14,7 +14,4 @@ func (p *plane) tlsValues() node {
 	return values
 }
 
-const (
-	metricsReader  = "cinder-csi-metrics-reader"
-	metricsService = "cinder-csi-controller-metrics-tls" // and the Secret with its certificate
-)
+const metricsService = "cinder-csi-controller-metrics-tls" // and the Secret with its certificate

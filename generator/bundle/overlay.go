@@ -55,14 +55,10 @@ func (p *plane) kustomize(t Tree, chart Chart, o Options) error {
 
 func overlayOf(p *plane, base, want rendering, whole bool) (*overlay, error) {
 	v := &overlay{p, base, want, map[*rendered][]operation{}, map[*rendered]bool{}, map[*rendered]bool{}, whole}
-	id := func(o *rendered) string { return o.key() + " " + o.namespace() }
-	defaults := map[string]*rendered{}
-	for _, o := range base.objects() {
-		defaults[id(o)] = o
-	}
+	defaults := byID(base.objects())
 	for _, o := range want.objects() {
-		was := defaults[id(o)]
-		delete(defaults, id(o))
+		was := defaults[o.id()]
+		delete(defaults, o.id())
 		if was == nil {
 			v.own[o] = true
 			continue

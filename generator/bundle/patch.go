@@ -1,8 +1,8 @@
 package bundle
 
 import (
-	"bytes"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -39,14 +39,10 @@ func (d *difference) add(op string, path []string, at field.Path, value any) {
 	for i := range path[:len(path)-1] {
 		if name, isElement := elementName(at, i); isElement && !d.tested[strings.Join(path[:i+1], "/")] {
 			d.tested[strings.Join(path[:i+1], "/")] = true
-			d.test(path[:i+1], at[:i+1], name)
+			d.operations = append(d.operations, operation{"test", append(slices.Clone(path[:i+1]), "name"), name, at[:i+1]})
 		}
 	}
 	d.operations = append(d.operations, operation{op, path, value, at})
-}
-
-func (d *difference) test(element []string, at field.Path, name string) {
-	d.operations = append(d.operations, operation{"test", append(slices.Clone(element), "name"), name, at})
 }
 
 // elementName is the name of the element of a list that a place leads to.
@@ -76,8 +72,9 @@ func (d *difference) any(path []string, at field.Path, from, to any) {
 }
 
 func (d *difference) fields(path []string, at field.Path, from, to map[string]any) {
-	keys := slices.SortedFunc(keysOf(from, to), byOrder(keyOrder))
-	for _, key := range keys {
+	both := maps.Clone(from)
+	maps.Copy(both, to)
+	for _, key := range slices.SortedFunc(maps.Keys(both), byOrder(keyOrder)) {
 		was, had := from[key]
 		is, has := to[key]
 		inner, place := append(slices.Clone(path), key), append(slices.Clone(at), key)
@@ -88,21 +85,6 @@ func (d *difference) fields(path []string, at field.Path, from, to map[string]an
 			d.add("add", inner, place, is)
 		default:
 			d.any(inner, place, was, is)
-		}
-	}
-}
-
-func keysOf(a, b map[string]any) func(yield func(string) bool) {
-	return func(yield func(string) bool) {
-		for key := range a {
-			if !yield(key) {
-				return
-			}
-		}
-		for key := range b {
-			if _, both := a[key]; !both && !yield(key) {
-				return
-			}
 		}
 	}
 }
@@ -178,14 +160,7 @@ func patchText(operations []operation, decided func(operation) string) ([]byte, 
 		}
 		root.Content = append(root.Content, item)
 	}
-	var b bytes.Buffer
-	out := yaml.NewEncoder(&b)
-	out.SetIndent(2)
-	out.CompactSeqIndent()
-	if err := out.Encode(root); err != nil {
-		return nil, err
-	}
-	return b.Bytes(), out.Close()
+	return encode(root)
 }
 
 // patchWidth is the width up to which a part of a patch stands in one line. The probes of the metrics proxies fit, so that the five look alike.

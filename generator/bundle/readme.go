@@ -146,7 +146,7 @@ func (w *text) prerequisites(r plan.Result, planes []*plane) {
 			"Then set `spec.snapshots.backup: disabled`.", r.BackupClass.Value.Name)
 	}
 	if r.Monitoring.Value != v1alpha1.None {
-		w.line("- The CRDs of the Prometheus operator (`monitoring.coreos.com/v1`), wherever a part of this bundle is applied. Nodes serve metrics on port %d of the host: your firewall decides who reads them.", nodePort(r, portMetrics))
+		w.line("- The CRDs of the Prometheus operator (`monitoring.coreos.com/v1`), wherever a part of this bundle is applied. Nodes serve metrics on port %d of the host: your firewall decides who reads them.", metricsPort(r))
 	}
 	if ca := r.CASource.Value; ca.ConfigMap != "" && r.CABundle.Value == "" && !r.TrustedCA.Value {
 		w.line("- The ConfigMap `%s` in namespace `%s`, with the CA certificates of OpenStack's endpoints under the key `%s`.", ca.ConfigMap, r.ControllerNamespace.Value, ca.Key)

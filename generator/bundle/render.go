@@ -1,7 +1,6 @@
 package bundle
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -73,14 +72,18 @@ func (o *rendered) kind() string      { return textAt(o.fields, "kind") }
 func (o *rendered) name() string      { return textAt(o.fields, "metadata", "name") }
 func (o *rendered) namespace() string { return textAt(o.fields, "metadata", "namespace") }
 func (o *rendered) key() string       { return o.kind() + "/" + o.name() }
+func (o *rendered) id() string        { return o.key() + " " + o.namespace() }
+
+func byID(objects []*rendered) map[string]*rendered {
+	all := map[string]*rendered{}
+	for _, o := range objects {
+		all[o.id()] = o
+	}
+	return all
+}
 
 func textAt(fields map[string]any, at ...string) string {
-	var value any = fields
-	for _, key := range at {
-		m, _ := value.(map[string]any)
-		value = m[key]
-	}
-	s, _ := value.(string)
+	s, _ := valueAt(fields, at).(string)
 	return s
 }
 
@@ -183,14 +186,9 @@ func mapping(n *yaml.Node, key string) *yaml.Node {
 
 // textOf is the text of objects as a file. Comments of the template stay.
 func textOf(objects []*rendered) ([]byte, error) {
-	var b bytes.Buffer
-	out := yaml.NewEncoder(&b)
-	out.SetIndent(2)
-	out.CompactSeqIndent()
+	var documents []*yaml.Node
 	for _, o := range objects {
-		if err := out.Encode(o.text); err != nil {
-			return nil, err
-		}
+		documents = append(documents, o.text)
 	}
-	return b.Bytes(), nil
+	return encode(documents...)
 }

@@ -56,14 +56,18 @@ type writer struct {
 	comments bool // whether each decision is named above what comes from it
 }
 
-func (w writer) document(n node) ([]byte, error) {
+func (w writer) document(n node) ([]byte, error) { return encode(w.node(n)) }
+
+// encode writes documents as the files of a bundle have them.
+func encode(documents ...*yaml.Node) ([]byte, error) {
 	var b bytes.Buffer
 	out := yaml.NewEncoder(&b)
 	out.SetIndent(2)
 	out.CompactSeqIndent()
-	root := w.node(n)
-	if err := out.Encode(root); err != nil {
-		return nil, err
+	for _, d := range documents {
+		if err := out.Encode(d); err != nil {
+			return nil, err
+		}
 	}
 	return b.Bytes(), out.Close()
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cinder-csi/cinder-csi/generator/migrate"
+	"github.com/cinder-csi/cinder-csi/generator/plan"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/internal/cluster"
 )
@@ -105,12 +106,8 @@ func adoptable(name string, p v1alpha1.Plan) error {
 
 // decisionOf is the value of a decision, nil if the plan has none of that ID.
 func decisionOf(p v1alpha1.Plan, id string) any {
-	for _, d := range p.Decisions {
-		if d.ID == id {
-			return d.Value
-		}
-	}
-	return nil
+	d, _ := plan.DecisionOf(p, id)
+	return d.Value
 }
 
 // printParts writes steps as people follow them: numbered text, and commands indented below it.

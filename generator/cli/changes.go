@@ -87,12 +87,12 @@ func ofRecordAlone(changes []v1alpha1.Change) bool {
 
 // unrecorded are the files that differ for another reason than changes of the record. It renders the plan in the directory again, with the
 // facts that it holds, and compares.
-func (g *generate) unrecorded(w *World, dir *worktree.Dir) ([]worktree.FileChange, error) {
+func (g *generate) unrecorded(dir *worktree.Dir) ([]worktree.FileChange, error) {
 	r, err := plan.FromDocument(*dir.Plan)
 	if err != nil {
 		return nil, err
 	}
-	tree, _, err := g.render(w, r)
+	tree, _, err := g.render(r)
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +110,7 @@ func recordNote(where string, changes []v1alpha1.Change) string {
 
 // changes are all changes of a bundle on disk: of its decisions, and of files that somebody edited. If neither explains why bytes
 // differ, one change says so.
-func (g *generate) changes(w *World, dir *worktree.Dir, next v1alpha1.Plan, files []worktree.FileChange) []v1alpha1.Change {
+func (g *generate) changes(dir *worktree.Dir, next v1alpha1.Plan, files []worktree.FileChange) []v1alpha1.Change {
 	if len(files) == 0 {
 		return nil // plan.yaml is the same, and so is each decision
 	}
@@ -124,7 +124,7 @@ func (g *generate) changes(w *World, dir *worktree.Dir, next v1alpha1.Plan, file
 	}
 	explained := len(changes) > 0 && !ofRecordAlone(changes)
 	if ofRecordAlone(changes) && !dir.Merged && dir.Damaged == "" {
-		if rest, err := g.unrecorded(w, dir); err == nil {
+		if rest, err := g.unrecorded(dir); err == nil {
 			files, explained = rest, len(rest) == 0 && reflect.DeepEqual(dir.Plan.Given, next.Given)
 		}
 	}

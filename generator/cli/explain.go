@@ -143,10 +143,7 @@ type explainer struct {
 
 func newExplainer(p v1alpha1.Plan, objects []verify.Object) (*explainer, error) {
 	index, err := bundle.IndexOfPlan(p, verify.Chart)
-	if err != nil {
-		return nil, err
-	}
-	return &explainer{p, objects, index}, nil
+	return &explainer{p, objects, index}, err
 }
 
 // shortNames are those that kubectl has for the kinds of a bundle.
@@ -186,7 +183,7 @@ func (e *explainer) explain(object, path string) ([]answer, error) {
 			if len(where) > 0 {
 				there += " in " + where.String()
 			}
-			wrong = usage("%s has no field %s; there are %s%s", o, path, there, didYouMean(word, keys))
+			wrong = usage("%s has no field %s; there are %s%s", o, path, there, plan.DidYouMean(word, keys))
 			continue
 		}
 		a, err := e.answer(o, value, at)
@@ -203,10 +200,10 @@ func (e *explainer) explain(object, path string) ([]answer, error) {
 	case names != nil:
 		slices.Sort(names)
 		names = slices.Compact(names)
-		return nil, usage("the bundle has no %s; there are %s%s", object, strings.Join(names, ", "), didYouMean(name, names))
+		return nil, usage("the bundle has no %s; there are %s%s", object, strings.Join(names, ", "), plan.DidYouMean(name, names))
 	}
 	kinds := kindsOf(e.objects)
-	return nil, usage("the bundle has no %s: want KIND/NAME with a kind of %s%s", object, strings.Join(kinds, ", "), didYouMean(kind, kinds))
+	return nil, usage("the bundle has no %s: want KIND/NAME with a kind of %s%s", object, strings.Join(kinds, ", "), plan.DidYouMean(kind, kinds))
 }
 
 func kindsOf(objects []verify.Object) []string {
@@ -236,7 +233,7 @@ func (e *explainer) answer(o verify.Object, value any, at field.Path) (answer, e
 			a.there = with(a.there, e.plan, ref.Decision)
 		}
 		if len(from) == 0 {
-			rest = append(rest, e.undecided(o, leaf, origin, known))
+			rest = append(rest, e.undecided(leaf, origin, known))
 		}
 	}
 	slices.Sort(rest)
@@ -256,7 +253,7 @@ func with(decisions []v1alpha1.Decision, p v1alpha1.Plan, id string) []v1alpha1.
 }
 
 // undecided says where a value comes from that is no decision.
-func (e *explainer) undecided(o verify.Object, at field.Path, origin bundle.Origin, known bool) string {
+func (e *explainer) undecided(at field.Path, origin bundle.Origin, known bool) string {
 	const none = "no decision was made about it: "
 	switch {
 	case !known && e.plan.Format == v1alpha1.Helm && slices.Contains(verify.ChartLabels, at[len(at)-1]):

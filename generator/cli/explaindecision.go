@@ -43,5 +43,5 @@ func nearDecisions(p v1alpha1.Plan, id string) string {
 	case len(near) > most:
 		near = append(slices.Clone(near[:most]), "and more")
 	}
-	return "there are " + strings.Join(near, ", ") + didYouMean(id, near)
+	return "there are " + strings.Join(near, ", ") + plan.DidYouMean(id, near)
 }

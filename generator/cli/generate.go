@@ -78,14 +78,13 @@ func (g *generate) checkUsage() error {
 	if g.dir == "" {
 		return usage("--output-dir is missing: the directory to write. A new one needs --target (%s) and --format (%s) too", strings.Join(targets, ", "), strings.Join(formats, ", "))
 	}
-	for _, given := range []struct {
-		flag, value string
-		allowed     []string
-	}{{"--target", g.target, targets}, {"--format", g.format, formats}} {
-		if given.value == "" {
-			continue // it may be in the directory
+	if g.target != "" { // else it may be in the directory
+		if err := oneOf("--target", g.target, targets); err != nil {
+			return err
 		}
-		if err := oneOf(given.flag, given.value, given.allowed); err != nil {
+	}
+	if g.format != "" {
+		if err := oneOf("--format", g.format, formats); err != nil {
 			return err
 		}
 	}
@@ -106,19 +105,13 @@ func (g *generate) checkUsage() error {
 	return nil
 }
 
-// checkForm checks the target and the format.
-func (g *generate) checkForm() error {
-	if err := oneOf("--target", g.target, targets); err != nil {
-		return err
-	}
-	return oneOf("--format", g.format, formats)
-}
-
 // remember takes the target and the format from the bundle that is in the directory, where the command line has none.
 func (g *generate) remember(dir *worktree.Dir) error {
 	g.target, g.format = cmp.Or(g.target, dir.Target), cmp.Or(g.format, dir.Format)
-	if err := g.checkForm(); err != nil {
-		return g.unknownForm(dir, err)
+	for _, err := range []error{oneOf("--target", g.target, targets), oneOf("--format", g.format, formats)} {
+		if err != nil {
+			return g.unknownForm(dir, err)
+		}
 	}
 	if g.base != "" && g.format != string(v1alpha1.Kustomize) {
 		return usage("--base is for --format %s: Helm values refer to nothing", v1alpha1.Kustomize)
@@ -227,7 +220,7 @@ func (g *generate) run(ctx context.Context, w *World) error {
 	if missing := r.Unpublished(); len(missing) > 0 && !r.Simulated && !w.ReadOnly {
 		return noImage(missing)
 	}
-	tree, document, err := g.render(w, r)
+	tree, document, err := g.render(r)
 	if err != nil {
 		return err
 	}
@@ -244,7 +237,7 @@ func (g *generate) run(ctx context.Context, w *World) error {
 	if dir.CRLF {
 		fmt.Fprintln(w.Stderr, "Warning: "+crlf(g.dir))
 	}
-	changes := g.changes(w, dir, document, files)
+	changes := g.changes(dir, document, files)
 	refusals := guard.Refused(changes, g.accept, g.force)
 	if g.check || g.diff {
 		return g.report(w, files, changes, refusals)
@@ -253,8 +246,8 @@ func (g *generate) run(ctx context.Context, w *World) error {
 	if err := worktree.Foreign(dir, files); err != nil {
 		return err // no flag allows that
 	}
-	if err := g.refuse(refusals); err != nil {
-		return err
+	if len(refusals) > 0 {
+		return refused("%s was not changed:\n%s", g.dir, explainRefusals(refusals))
 	}
 	if len(files) == 0 {
 		fmt.Fprintf(w.Stderr, "%s is up to date: %d files\n", g.dir, len(tree))
@@ -289,7 +282,7 @@ func (g *generate) warnOfAccepts(w *World, changes []v1alpha1.Change) {
 }
 
 // render makes the whole tree, plan.yaml included.
-func (g *generate) render(w *World, r plan.Result) (map[string][]byte, v1alpha1.Plan, error) {
+func (g *generate) render(r plan.Result) (map[string][]byte, v1alpha1.Plan, error) {
 	tree, err := bundle.Render(r, verify.Chart, bundle.Options{Base: filepath.ToSlash(g.base)})
 	if err != nil {
 		return nil, v1alpha1.Plan{}, usage("the bundle cannot be rendered: %w", err)
@@ -325,14 +318,6 @@ func (g *generate) baseIsHere() bool {
 	base, third := verify.RealPath(filepath.Join(place, filepath.FromSlash(g.base)))
 	below, fourth := filepath.Rel(here, base)
 	return errors.Join(err, other, third, fourth) == nil && filepath.IsLocal(below)
-}
-
-// refuse says everything that stands against writing, at once.
-func (g *generate) refuse(refusals []v1alpha1.Change) error {
-	if len(refusals) == 0 {
-		return nil
-	}
-	return refused("%s was not changed:\n%s", g.dir, explainRefusals(refusals))
 }
 
 // report says whether DIR is what would be written: one line for each change, then the difference of the files where it is asked for.

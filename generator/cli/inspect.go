@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -86,13 +87,8 @@ func saveInventory(w *World, name string, inv v1alpha1.Inventory) error {
 		return fmt.Errorf("the inventory cannot be saved: %w", err)
 	}
 	defer os.Remove(f.Name()) // gone already when all went well
-	if _, err = f.Write(content); err == nil {
-		err = f.Chmod(mode)
-	}
-	if closed := f.Close(); err == nil {
-		err = closed
-	}
-	if err == nil {
+	_, err = f.Write(content)
+	if err = cmp.Or(err, f.Chmod(mode), f.Close()); err == nil {
 		err = os.Rename(f.Name(), name)
 	}
 	if err != nil {

@@ -10,16 +10,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/cinder-csi/cinder-csi/driver/contract"
+	"github.com/cinder-csi/cinder-csi/generator/plan"
 )
-
-// didYouMean ends a message about a word with the nearest one that would be right; empty where none is near.
-func didYouMean(word string, right []string) string {
-	if near, found := contract.Nearest(word, right); found {
-		return "; did you mean " + near + "?"
-	}
-	return ""
-}
 
 // Words that people have for a value of a flag, and what to write. The nearest value by its letters may be the wrong one.
 const (
@@ -43,7 +35,7 @@ func meaning(flag, value string, allowed []string) string {
 	if what := meant[flag][strings.ToLower(value)]; what != "" {
 		return "; " + what
 	}
-	return didYouMean(value, allowed)
+	return plan.DidYouMean(value, allowed)
 }
 
 // flagError says what is wrong with a flag in words that are none of a library's, and which flag was probably meant.
@@ -87,7 +79,7 @@ func unknownFlag(c *cobra.Command, name, hint string) error {
 	default:
 		var flags []string
 		c.Flags().VisitAll(func(f *pflag.Flag) { flags = append(flags, "--"+f.Name) })
-		instead = didYouMean("--"+name, flags)
+		instead = plan.DidYouMean("--"+name, flags)
 	}
 	return usage("unknown flag: --%s%s%s", name, instead, hint)
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -17,12 +18,8 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/diagnosis/support"
 )
 
-// The results of a drift check.
-const (
-	inSync = "in-sync"
-	drift  = "drift"
-	failed = "failed"
-)
+// results are those of a drift check by its exit code; any other code is a failure.
+var results = map[int]string{OK: "in-sync", Different: "drift"}
 
 // The bounds of a status. A ConfigMap holds 1 MiB in all, and people read the first lines.
 const (
@@ -99,7 +96,7 @@ func (s *driftStatus) data(w *World, result error) (map[string]string, error) {
 		code = codeOf(result)
 	}
 	data := map[string]string{
-		"result": resultOf(code), "exitCode": strconv.Itoa(code), "checkedAt": w.now().UTC().Format(time.RFC3339), "generator": w.Version,
+		"result": cmp.Or(results[code], "failed"), "exitCode": strconv.Itoa(code), "checkedAt": w.now().UTC().Format(time.RFC3339), "generator": w.Version,
 	}
 	redactor := support.NewRedactor()
 	if code != OK && code != Different {
@@ -126,16 +123,6 @@ func (s *driftStatus) data(w *World, result error) (map[string]string, error) {
 	text, err := json.Marshal(objects[:min(len(objects), statusObjects)])
 	data["relatedObjects"] = string(text)
 	return data, err
-}
-
-func resultOf(code int) string {
-	switch code {
-	case OK:
-		return inSync
-	case Different:
-		return drift
-	}
-	return failed
 }
 
 // differences is one line for each change, as on stdout.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -42,12 +41,8 @@ DIR is read, fetched or run, whatever its files say; for a bundle that was made 
 			if err := errors.Join(append(findings, err)...); err != nil {
 				return err
 			}
-			count := map[string]int{}
-			for _, o := range objects {
-				count[o.Plane]++
-			}
-			for _, plane := range slices.Compact(planes(objects)) {
-				fmt.Fprintf(w.Stdout, "%s: %d objects verified\n", plane, count[plane])
+			for _, plane := range verify.PlaneNames(objects) {
+				fmt.Fprintf(w.Stdout, "%s: %d objects verified\n", plane, len(verify.OfPlane(objects, plane)))
 			}
 			return nil
 		},
@@ -77,14 +72,6 @@ func checkGivenBase(dir *worktree.Dir, base string) error {
 		return nil
 	}
 	return fmt.Errorf("%s was made with --base %s, and nothing outside of the directory is read unless the command line names it: give --base %s too", dir.Path, dir.Plan.Base, dir.Plan.Base)
-}
-
-func planes(objects []verify.Object) []string {
-	var names []string
-	for _, o := range objects {
-		names = append(names, o.Plane)
-	}
-	return names
 }
 
 // openBundle opens a directory that must hold a bundle.

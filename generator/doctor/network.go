@@ -130,10 +130,7 @@ func localDNS(w cluster.Workload) []string {
 }
 
 func addressOf(text string) netip.Addr {
-	address, err := netip.ParseAddr(strings.TrimSpace(text))
-	if err != nil {
-		return netip.Addr{}
-	}
+	address, _ := netip.ParseAddr(strings.TrimSpace(text)) // the zero address on an error
 	return address
 }
 

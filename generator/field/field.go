@@ -147,14 +147,8 @@ func nameOf(v any) string {
 
 // Leaves are the fields at or below one that hold no others.
 func Leaves(v any, at Path) []Path {
-	inner := children(v)
-	if len(inner) == 0 {
-		return []Path{at}
-	}
 	var all []Path
-	for _, c := range inner {
-		all = append(all, Leaves(c.value, append(slices.Clone(at), c.key))...)
-	}
+	Walk(v, at, func(leaf Path, _ any) { all = append(all, leaf) })
 	return all
 }
 

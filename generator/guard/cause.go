@@ -10,7 +10,7 @@ import (
 
 // classOf says who caused a change of a decision. If the cloud of today gives the old value with an old configuration and the old target,
 // the new configuration or target is the cause. If another version of the generator decides differently on the same facts, that version is the cause.
-func (c *comparison) classOf(id, field string, was, is any) v1alpha1.ChangeClass {
+func (c *comparison) classOf(id, field string, was any) v1alpha1.ChangeClass {
 	if !c.sameConfig || c.otherTarget {
 		if slices.ContainsFunc(c.oldConfigs, func(old decided) bool { return equal(part(old.by[id], field), was) }) {
 			return v1alpha1.ConfigChange

@@ -58,7 +58,6 @@ func (d decided) class(id string) class {
 // parameter is the volume type that the class asks for: a name, or an ID.
 func (k class) parameter() string { return k.Parameters[contract.ParameterType] }
 
-// typeName is the name of the volume type that the class was made for. An older plan has it as parameter alone.
 func (k class) typeName() string { return k.typed().typeName() }
 
 // value is the class as a value of a change; nil: there is none.
@@ -116,7 +115,7 @@ func (c *comparison) classes() {
 
 func (c *comparison) renamed(was, is class) {
 	change := v1alpha1.Change{
-		Class: c.classOf(was.id, "", was.value(), nil), Decision: was.id, Field: "name", Old: was.Name, New: is.Name,
+		Class: c.classOf(was.id, "", was.value()), Decision: was.id, Field: "name", Old: was.Name, New: is.Name,
 		Objects: []string{"StorageClass/" + was.Name, "StorageClass/" + is.Name},
 	}
 	slices.Sort(change.Objects)
@@ -130,7 +129,7 @@ func (c *comparison) renamed(was, is class) {
 }
 
 func (c *comparison) removed(k class) {
-	change := v1alpha1.Change{Class: c.classOf(k.id, "", k.value(), nil), Decision: k.id, Old: k.value()}
+	change := v1alpha1.Change{Class: c.classOf(k.id, "", k.value()), Decision: k.id, Old: k.value()}
 	c.refuseRemoval(&change, k)
 	if c.otherTarget && change.Accept == "" {
 		return
@@ -146,7 +145,7 @@ func (c *comparison) added(k class) {
 	if c.otherTarget {
 		return
 	}
-	change := v1alpha1.Change{Class: c.classOf(k.id, "", nil, k.value()), Decision: k.id, New: k.value()}
+	change := v1alpha1.Change{Class: c.classOf(k.id, "", nil), Decision: k.id, New: k.value()}
 	effect := fmt.Sprintf("StorageClass %s is added", k.Name)
 	if change.Class == v1alpha1.CloudChange {
 		effect = c.origin(k) + ": " + effect

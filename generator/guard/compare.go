@@ -207,7 +207,7 @@ func (c *comparison) fields(id string, was, is any) {
 
 // change adds the change of one decision, with the facts that changed before it in the sentence.
 func (c *comparison) change(id, field string, was, is any, format string, args ...any) {
-	change := v1alpha1.Change{Class: c.classOf(id, field, was, is), Decision: id, Field: field, Old: was, New: is}
+	change := v1alpha1.Change{Class: c.classOf(id, field, was), Decision: id, Field: field, Old: was, New: is}
 	message := fmt.Sprintf(format, args...)
 	if change.Class == v1alpha1.CloudChange {
 		facts := c.factsOf(id)
@@ -251,13 +251,13 @@ func (c *comparison) grounds(id string) {
 		change.Class, change.Field, change.Old, change.New = v1alpha1.ConfigChange, "source", was.Source, is.Source
 		c.add(change, "%s: its source changes from %s to %s", stays, was.Source, is.Source)
 	case was.Reason != is.Reason:
-		change.Class, change.Field, change.Old, change.New = c.classOf(id, "reason", was.Reason, is.Reason), "reason", was.Reason, is.Reason
+		change.Class, change.Field, change.Old, change.New = c.classOf(id, "reason", was.Reason), "reason", was.Reason, is.Reason
 		c.add(change, "%s for another reason: %s", stays, is.Reason)
 	case !slices.Equal(was.Facts, is.Facts):
-		if change.Class = c.classOf(id, "facts", was.Facts, is.Facts); change.Class == v1alpha1.CloudChange && slices.ContainsFunc(was.Facts, hasFormerName) {
+		if change.Class = c.classOf(id, "facts", was.Facts); change.Class == v1alpha1.CloudChange && slices.ContainsFunc(was.Facts, hasFormerName) {
 			change.Class = v1alpha1.GeneratorChange
 		}
-		c.add(change, "%s: its facts change from %s to %s", stays, text(factTexts(was.Facts)), text(factTexts(is.Facts)))
+		c.add(change, "%s: its facts change from %s to %s", stays, text(v1alpha1.FactTexts(was.Facts)), text(v1alpha1.FactTexts(is.Facts)))
 	}
 }
 

@@ -47,7 +47,9 @@ func withFacts(facts []fact, effect string) string {
 func (c *comparison) factsOf(id string) []fact {
 	before, after := named(c.was.by[id].Facts), named(c.is.by[id].Facts)
 	var changed []fact
-	for _, name := range slices.Sorted(maps.Keys(merged(before, after))) {
+	both := maps.Clone(before)
+	maps.Copy(both, after)
+	for _, name := range slices.Sorted(maps.Keys(both)) {
 		was, old := before[name]
 		is, now := after[name]
 		if !now {
@@ -70,12 +72,6 @@ func (c *comparison) unsaid(id, name string) (string, bool) {
 	return "none", k.typeName() != "" && name == plan.ZonesFact(k.typeName()) && c.was.Topology.Value
 }
 
-func merged(a, b map[string]string) map[string]string {
-	both := maps.Clone(a)
-	maps.Copy(both, b)
-	return both
-}
-
 // named are the values of facts by name. One without a value, such as `volumeTypes has "fast"`, is no fact that changes.
 func named(facts []v1alpha1.NamedFact) map[string]string {
 	values := map[string]string{}
@@ -87,14 +83,6 @@ func named(facts []v1alpha1.NamedFact) map[string]string {
 	return values
 }
 
-func factTexts(facts []v1alpha1.NamedFact) []string {
-	var all []string
-	for _, f := range facts {
-		all = append(all, f.String())
-	}
-	return all
-}
-
 // retyped reports a class whose parameters stay while its volume type does not: another type has the name now, or the type has another
 // name. A VolumeAttributesClass that leads to another type is refused, since it would move volumes that exist.
 func (c *comparison) retyped(id string) {
@@ -104,7 +92,7 @@ func (c *comparison) retyped(id string) {
 		return // nothing changes, or the line about the parameters says so
 	}
 	old, next := unlessNone(was.volumeType), unlessNone(is.volumeType)
-	change := v1alpha1.Change{Class: c.classOf(id, typeField, old, next), Decision: id, Field: typeField, Old: old, New: next}
+	change := v1alpha1.Change{Class: c.classOf(id, typeField, old), Decision: id, Field: typeField, Old: old, New: next}
 	if change.Class == v1alpha1.GeneratorChange && was.volumeType.ID != "" {
 		change.Class = v1alpha1.CloudChange // the ID is a fact of the cloud that no list of facts names
 	}

@@ -14,8 +14,6 @@ import (
 	"strings"
 	"sync"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
 )
@@ -61,16 +59,15 @@ func Inspect(ctx context.Context, c *cloud.Cloud, progress Progress) (v1alpha1.I
 	}
 	a := newAsker(c)
 	var lock sync.Mutex
-	var group errgroup.Group
+	var group sync.WaitGroup
 	collect := func(what string, read func()) {
-		group.Go(func() error {
+		group.Go(func() {
 			read()
 			if progress != nil {
 				lock.Lock()
 				defer lock.Unlock()
 				progress(what)
 			}
-			return nil
 		})
 	}
 	collect("services", func() { inv.Services = a.services(ctx) })
@@ -82,7 +79,7 @@ func Inspect(ctx context.Context, c *cloud.Cloud, progress Progress) (v1alpha1.I
 	collect("quota", func() { inv.Quota = a.quota(ctx) })
 	collect("group types", func() { inv.GroupTypes = a.groupTypes(ctx) })
 	collect("backups", func() { inv.Backup = a.backup(ctx) })
-	_ = group.Wait() // collectors put their errors into facts
+	group.Wait()
 	if err := ctx.Err(); err != nil {
 		return inv, fmt.Errorf("the inspection of cloud %s stopped before its end: %w%s", c.Name(), context.Cause(ctx), a.waitedFor())
 	}

@@ -31,9 +31,7 @@ func (d *decider) attributesClasses(driver string) []Decision[AttributesClass] {
 // attributesClass is one of them; false: its volume type is gone.
 func (d *decider) attributesClass(driver, name string, c v1alpha1.AttributesClass) (Decision[AttributesClass], bool) {
 	path := "spec.attributesClasses." + name
-	if !isSubdomain(name) {
-		d.problem("spec.attributesClasses: %q is not a class name: lower-case letters, digits, '-' and '.'", name)
-	}
+	d.checkClassName("spec.attributesClasses", name)
 	decision := Decision[AttributesClass]{Source: FromConfig, Reason: path + " asks for it"}
 	parameters := map[string]string{}
 	for key, value := range c.Metadata {
@@ -53,7 +51,7 @@ func (d *decider) attributesClass(driver, name string, c v1alpha1.AttributesClas
 			}
 			decision.Facts = []v1alpha1.NamedFact{offered(t)}
 		case d.inv.VolumeTypes.State == v1alpha1.Known:
-			d.warn("%s: the class is left out, because the cloud has no volume type %q%s", path, c.Type, didYouMean(c.Type, typeNames(d.inv.VolumeTypes.Value)))
+			d.warn("%s: the class is left out, because the cloud has no volume type %q%s", path, c.Type, DidYouMean(c.Type, typeNames(d.inv.VolumeTypes.Value)))
 			return decision, false
 		}
 	}

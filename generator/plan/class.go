@@ -70,7 +70,7 @@ func (d *decider) extraClass(i int, e v1alpha1.ExtraClass, types []v1alpha1.Volu
 			decision.Facts = append(decision.Facts, effective.Facts...)
 			return decision, true
 		case d.inv.VolumeTypes.State == v1alpha1.Known:
-			d.warn("%s: the class %s is left out, because the cloud has no volume type %q%s. To keep the class of a type that is gone, set parameters.type to its ID", path, e.Name, typeName, didYouMean(typeName, typeNames(types)))
+			d.warn("%s: the class %s is left out, because the cloud has no volume type %q%s. To keep the class of a type that is gone, set parameters.type to its ID", path, e.Name, typeName, DidYouMean(typeName, typeNames(types)))
 		}
 		return decision, false
 	}
@@ -85,21 +85,16 @@ func (d *decider) extraClass(i int, e v1alpha1.ExtraClass, types []v1alpha1.Volu
 
 // class is what every class is, with what a person changed of it; path is where they did.
 func (d *decider) class(path, name string, o v1alpha1.ClassOverride) StorageClass {
-	if !isSubdomain(name) {
-		d.problem("%s: %q is not a class name: lower-case letters, digits, '-' and '.'", path, name)
-	}
+	d.checkClassName(path, name)
 	c := StorageClass{
 		Name:                 name,
-		Parameters:           maps.Clone(o.Parameters),
+		Parameters:           merged(o.Parameters, nil),
 		Provisioner:          d.result.Driver.Value,
 		ReclaimPolicy:        d.result.ReclaimPolicy.Value,
 		VolumeBindingMode:    d.result.BindingMode.Value,
 		MountOptions:         o.MountOptions,
 		Annotations:          annotationsOf(o),
 		AllowVolumeExpansion: d.result.Expansion.Value,
-	}
-	if c.Parameters == nil {
-		c.Parameters = map[string]string{}
 	}
 	if o.ReclaimPolicy != "" {
 		c.ReclaimPolicy, c.OwnReclaimPolicy = o.ReclaimPolicy, true
@@ -130,14 +125,25 @@ func (d *decider) class(path, name string, o v1alpha1.ClassOverride) StorageClas
 	}
 	d.checkClassAnnotations(path, o.Annotations)
 	_, unknown, err := contract.ParseStorageClass(c.Parameters)
+	d.checkParameters(path, unknown, contract.StorageClassKeys, err)
+	d.checkSecrets(path, c.Parameters)
+	return c
+}
+
+func (d *decider) checkClassName(path, name string) {
+	if !isSubdomain(name) {
+		d.problem("%s: %q is not a class name: lower-case letters, digits, '-' and '.'", path, name)
+	}
+}
+
+// checkParameters reports what the driver's own parser refuses in the parameters of a class, or does not know.
+func (d *decider) checkParameters(path string, unknown, known []string, err error) {
 	if err != nil {
 		d.problem("%s.parameters: %v", path, err)
 	}
 	for _, key := range unknown {
-		d.problem("%s.parameters: the driver knows no parameter %q%s", path, key, didYouMean(key, contract.StorageClassKeys))
+		d.problem("%s.parameters: the driver knows no parameter %q%s", path, key, DidYouMean(key, known))
 	}
-	d.checkSecrets(path, c.Parameters)
-	return c
 }
 
 // notByFlux keeps Flux from reading a placeholder of the driver as a variable of its own (spec.postBuild): it would refuse the whole bundle.
@@ -147,9 +153,7 @@ const notByFlux = "kustomize.toolkit.fluxcd.io/substitute"
 func annotationsOf(o v1alpha1.ClassOverride) map[string]string {
 	for parameter, value := range o.Parameters {
 		if _, given := o.Annotations[notByFlux]; !given && contract.IsTemplate(parameter) && strings.Contains(value, "${") {
-			annotations := map[string]string{notByFlux: "disabled"}
-			maps.Copy(annotations, o.Annotations)
-			return annotations
+			return merged(map[string]string{notByFlux: "disabled"}, o.Annotations)
 		}
 	}
 	return o.Annotations
@@ -181,10 +185,10 @@ func (d *decider) restrict(decision *Decision[StorageClass], t v1alpha1.VolumeTy
 	if !d.result.Topology.Value || len(t.Zones) == 0 {
 		return true
 	}
-	compute, isKnown := d.zoneNames(d.inv.Zones.Compute)
-	if !isKnown {
+	if d.inv.Zones.Compute.State != v1alpha1.Known {
 		return true
 	}
+	compute := zoneNames(d.inv.Zones.Compute.Value)
 	var served []string
 	for _, c := range compute {
 		if slices.Contains(t.Zones, d.volumeZone(c)) {
@@ -222,16 +226,6 @@ const zonesUnsupported = "this Cinder is older than Xena and tells no member in 
 // zonesDenied begins the warning about a volume type whose zones this credential may not read.
 func zonesDenied(volumeType string) string {
 	return fmt.Sprintf("the cloud does not tell in which zones volume type %q exists", volumeType)
-}
-
-// zoneNames are the names of zones without saying anything about them.
-func (d *decider) zoneNames(fact v1alpha1.Fact[[]v1alpha1.Zone]) ([]string, bool) {
-	var names []string
-	for _, z := range fact.Value {
-		names = append(names, z.Name)
-	}
-	slices.Sort(names)
-	return slices.Compact(names), fact.State == v1alpha1.Known
 }
 
 // override is what a person changed of a type's class, and the key they did it under: the id wins over the name.

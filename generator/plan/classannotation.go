@@ -16,6 +16,13 @@ func readsAsText(word string) bool {
 	return yaml.Unmarshal([]byte(word), &v) == nil && v == any(word)
 }
 
+func (d *decider) checkAnnotationKey(path, key string) {
+	d.problemsOf(path, key, content.IsLabelKey(strings.ToLower(key)))
+	if !readsAsText(key) {
+		d.problem("%s: kustomize takes the key %q for a number, a date or a truth value; put a domain before it: example.com/%s", path, key, key)
+	}
+}
+
 // ownAnnotations are those of classes that a person cannot set, and what to do instead.
 var ownAnnotations = map[string]string{
 	"storageclass.kubernetes.io/is-default-class":      "; use spec.storageClasses.default",
@@ -29,10 +36,7 @@ var ownAnnotations = map[string]string{
 // checkClassAnnotations refuses keys that Kubernetes, kustomize or the bundle itself does not allow; path is the class.
 func (d *decider) checkClassAnnotations(path string, annotations map[string]string) {
 	for _, key := range slices.Sorted(maps.Keys(annotations)) {
-		d.problemsOf(path+".annotations", key, content.IsLabelKey(strings.ToLower(key)))
-		if !readsAsText(key) {
-			d.problem("%s.annotations: kustomize takes the key %q for a number, a date or a truth value; put a domain before it: example.com/%s", path, key, key)
-		}
+		d.checkAnnotationKey(path+".annotations", key)
 		if instead, ours := ownAnnotations[key]; ours {
 			d.problem("%s.annotations: %s is the generator's own%s", path, key, instead)
 		}

@@ -121,7 +121,7 @@ func (d *decider) checkGlobs(key string, globs []string, given bool, types []v1a
 	}
 	for _, g := range globs {
 		if !slices.ContainsFunc(types, func(t v1alpha1.VolumeType) bool { return glob(g, t.Name) }) {
-			d.warn("spec.storageClasses.%s: %q matches no volume type%s", key, g, didYouMean(g, typeNames(types)))
+			d.warn("spec.storageClasses.%s: %q matches no volume type%s", key, g, DidYouMean(g, typeNames(types)))
 		}
 	}
 }
@@ -144,7 +144,7 @@ func (d *decider) checkOverrides(types []v1alpha1.VolumeType) {
 	}
 	for _, key := range slices.Sorted(maps.Keys(d.spec.StorageClasses.Overrides)) {
 		if _, found := findType(types, key); !found {
-			d.warn("spec.storageClasses.overrides.%s changes nothing: the cloud has no volume type of this ID or name%s", key, didYouMean(key, typeNames(types)))
+			d.warn("spec.storageClasses.overrides.%s changes nothing: the cloud has no volume type of this ID or name%s", key, DidYouMean(key, typeNames(types)))
 		}
 		if d.spec.StorageClasses.Overrides[key].Parameters[contract.ParameterType] != "" {
 			d.problem("spec.storageClasses.overrides.%s.parameters.type: the class of a type is for that type; use spec.storageClasses.extra for another", key)

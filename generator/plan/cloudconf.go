@@ -73,11 +73,7 @@ const identitySuffix = "-cloud-credentials"
 
 // identitySecret is the name that HyperShift's command line gives the Secret with the credentials of a hosted cluster.
 func (d *decider) identitySecret() string {
-	name := d.dist.Metadata.Name
-	if name == "" {
-		name = unnamedHostedCluster
-	}
-	return name + identitySuffix
+	return d.hostedClusterName() + identitySuffix
 }
 
 const (

@@ -169,11 +169,7 @@ func known[T any](d *decider, name string, fact v1alpha1.Fact[T]) bool {
 	case v1alpha1.Denied, v1alpha1.Unsupported:
 		return false
 	}
-	reason := fact.Reason
-	if reason == "" {
-		reason = "no answer is recorded"
-	}
-	if line := name + ": " + reason; !slices.Contains(d.unanswered, line) {
+	if line := name + ": " + cmp.Or(fact.Reason, "no answer is recorded"); !slices.Contains(d.unanswered, line) {
 		d.unanswered = append(d.unanswered, line)
 	}
 	return false
@@ -222,7 +218,8 @@ func namesText(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-func didYouMean(name string, candidates []string) string {
+// DidYouMean ends a message about a word with the nearest one that would be right; empty where none is near.
+func DidYouMean(name string, candidates []string) string {
 	if n, near := contract.Nearest(name, candidates); near {
 		return "; did you mean " + n + "?"
 	}

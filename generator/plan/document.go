@@ -25,13 +25,12 @@ func (r Result) Document(files []v1alpha1.File) v1alpha1.Plan {
 		Warnings:   r.Warnings,
 		Files:      files,
 	}
-	_ = r.each(false, func(id string, e entry) error {
+	r.each(false, func(id string, e entry) {
 		if !e.unsaid() {
 			d := e.document()
 			d.Value = r.shown(id, d.Value)
 			p.Decisions = append(p.Decisions, d)
 		}
-		return nil
 	})
 	return p
 }
@@ -39,10 +38,7 @@ func (r Result) Document(files []v1alpha1.File) v1alpha1.Plan {
 // Values are the values of all decisions by id, as a document has them.
 func (r Result) Values() map[string]any {
 	all := map[string]any{}
-	_ = r.each(false, func(id string, e entry) error {
-		all[id] = r.shown(id, e.document().Value)
-		return nil
-	})
+	r.each(false, func(id string, e entry) { all[id] = r.shown(id, e.document().Value) })
 	return all
 }
 
@@ -88,20 +84,19 @@ func Restore(p v1alpha1.Plan) (r Result, rest []v1alpha1.Decision, unreadable er
 	}
 	prepare(reflect.ValueOf(&r).Elem(), "", ids)
 	r.identify()
-	_ = r.each(true, func(id string, e entry) error {
+	r.each(true, func(id string, e entry) {
 		d, there := decisions[id]
 		if !there {
-			return nil
+			return
 		}
 		if id == IDs.CABundle.ID {
 			d.Value = p.Config.Credentials.CABundle
 		}
 		if err := e.restore(d); err != nil {
 			unreadable = cmp.Or(unreadable, fmt.Errorf("plan.yaml: decision %s: %w", id, err))
-			return nil
+			return
 		}
 		delete(decisions, id)
-		return nil
 	})
 	for _, d := range p.Decisions {
 		if _, left := decisions[d.ID]; left {

@@ -161,11 +161,8 @@ func (d *decider) kubeconfigSecret() Decision[string] {
 	if d.target != v1alpha1.HostedControlPlane {
 		return Decision[string]{Source: Default}
 	}
-	decision := Decision[string]{Value: d.spec.HyperShift.KubeconfigSecret, Source: Default, Reason: "HyperShift makes this Secret in the namespace of each hosted control plane"}
-	if d.given.HyperShift.KubeconfigSecret != "" {
-		decision.Source, decision.Reason = FromConfig, "spec.hypershift.kubeconfigSecret is set"
-	}
-	return decision
+	h := d.given.HyperShift
+	return settingOf(d.spec.HyperShift.KubeconfigSecret, h.KubeconfigSecret != "", "spec.hypershift.kubeconfigSecret", "HyperShift makes this Secret in the namespace of each hosted control plane")
 }
 
 // tokenKubernetes is the first minor with init containers that stay, as the one does that renews the token of the guest.

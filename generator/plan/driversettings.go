@@ -18,7 +18,7 @@ func (d *decider) checkDriverSettings() {
 	for i, source := range s.Metadata {
 		switch {
 		case !slices.Contains(config.MetadataSources, source):
-			d.problem("%s: %q is not one of %s%s", item("spec.driver.metadata", i), source, strings.Join(config.MetadataSources, ", "), didYouMean(source, config.MetadataSources))
+			d.problem("%s: %q is not one of %s%s", item("spec.driver.metadata", i), source, strings.Join(config.MetadataSources, ", "), DidYouMean(source, config.MetadataSources))
 		case slices.Contains(s.Metadata[:i], source):
 			d.problem("%s: %s is there twice", item("spec.driver.metadata", i), source)
 		}

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/validate/content"
-
 	"github.com/cinder-csi/cinder-csi/driver/config"
 )
 
@@ -47,10 +45,7 @@ var ownPodAnnotations = []string{"cinder-csi.io/", "cluster-autoscaler.kubernete
 
 func (d *decider) checkPodAnnotations(path string, annotations map[string]string) {
 	for _, key := range slices.Sorted(maps.Keys(annotations)) {
-		d.problemsOf(path, key, content.IsLabelKey(strings.ToLower(key)))
-		if !readsAsText(key) {
-			d.problem("%s: kustomize takes the key %q for a number, a date or a truth value; put a domain before it: example.com/%s", path, key, key)
-		}
+		d.checkAnnotationKey(path, key)
 		if slices.ContainsFunc(ownPodAnnotations, func(own string) bool { return strings.HasPrefix(key, own) }) {
 			d.problem("%s: the bundle sets %s itself", path, key)
 		}

@@ -52,7 +52,7 @@ func (d *decider) checkExtraArg(path, arg string, flags *pflag.FlagSet, set map[
 	case !strings.HasPrefix(arg, "--") || !hasValue || strings.TrimSpace(arg) != arg:
 		d.problem("%s: %q; want --name=value", path, arg)
 	case flag == nil:
-		d.problem("%s: the driver has no flag --%s%s", path, name, didYouMean(name, flagNames(flags)))
+		d.problem("%s: the driver has no flag --%s%s", path, name, DidYouMean(name, flagNames(flags)))
 	case flag.Deprecated != "":
 		d.problem("%s: --%s has no effect: %s", path, name, flag.Deprecated)
 	case strings.HasPrefix(flag.Usage, "no effect"):

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,11 +36,7 @@ func FactNow(inv v1alpha1.Inventory, name string) (string, bool) {
 	case "zones.volume":
 		return zonesNow(inv.Zones.Volume)
 	case defaultFact:
-		value := inv.DefaultVolumeType.Value
-		if value == "" {
-			value = none
-		}
-		return value, inv.DefaultVolumeType.State == v1alpha1.Known
+		return cmp.Or(inv.DefaultVolumeType.Value, none), inv.DefaultVolumeType.State == v1alpha1.Known
 	case snapshotFact:
 		versions := inv.VersionsOf(blockStorage)
 		return strconv.FormatBool(atLeast(versions.Value.MaxMicroversion, snapshotInUse)), versions.State == v1alpha1.Known
@@ -59,10 +56,14 @@ func FactNow(inv v1alpha1.Inventory, name string) (string, bool) {
 }
 
 func zonesNow(fact v1alpha1.Fact[[]v1alpha1.Zone]) (string, bool) {
+	return namesText(zoneNames(fact.Value)), fact.State == v1alpha1.Known
+}
+
+// zoneNames are the names of zones, sorted.
+func zoneNames(zones []v1alpha1.Zone) []string {
 	var names []string
-	for _, z := range fact.Value {
+	for _, z := range zones {
 		names = append(names, z.Name)
 	}
-	slices.Sort(names)
-	return namesText(slices.Compact(names)), fact.State == v1alpha1.Known
+	return sortedSet(names)
 }

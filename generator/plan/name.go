@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"regexp"
@@ -41,9 +42,5 @@ func className(prefix, typeName, typeID string) string {
 // slugOf is the nearest DNS subdomain, "type" for a name of which nothing remains.
 func slugOf(name string) string {
 	slug := notSlug.ReplaceAllString(strings.ToLower(name), "-")
-	slug = strings.Trim(badDots.ReplaceAllString(slug, "-"), ".-")
-	if slug == "" {
-		return "type"
-	}
-	return slug
+	return cmp.Or(strings.Trim(badDots.ReplaceAllString(slug, "-"), ".-"), "type")
 }

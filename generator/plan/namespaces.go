@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -63,8 +64,8 @@ func (d *decider) checkNamespace(key, name string) {
 	}
 }
 
-// unnamedHostedCluster is the name of the hosted cluster where the configuration has none.
-const unnamedHostedCluster = "example"
+// hostedClusterName is the name of the hosted cluster, also where the configuration has none.
+func (d *decider) hostedClusterName() string { return cmp.Or(d.dist.Metadata.Name, "example") }
 
 // hostedNamespaces: the controller lives in the hosted control plane's namespace, which HyperShift makes and names
 // <HostedCluster's namespace>-<its name>, "." as "-".
@@ -73,10 +74,7 @@ func (d *decider) hostedNamespaces(controller, node *Decision[string]) {
 	if controller.Value != "" {
 		return
 	}
-	name := d.dist.Metadata.Name
-	if name == "" {
-		name = unnamedHostedCluster
-	}
+	name := d.hostedClusterName()
 	namespace := "clusters-" + strings.ReplaceAll(name, ".", "-")
 	if !isLabel(namespace) {
 		d.problem("metadata.name: %q makes no namespace's name; set spec.namespaces.controller to the hosted control plane's namespace", name)

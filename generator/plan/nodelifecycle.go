@@ -1,19 +1,17 @@
 package plan
 
-import (
-	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
-)
+import "github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 
 // startupTaint: the taint is removed with the token of the pod, which a hosted control plane's does not have for the guest.
 func (d *decider) startupTaint() Decision[bool] {
 	const key = "spec.nodeLifecycle.startupTaint"
-	if d.spec.NodeLifecycle.StartupTaint && d.target == v1alpha1.HostedControlPlane {
+	if !d.spec.NodeLifecycle.StartupTaint {
+		return Decision[bool]{Source: Default, Reason: "to remove a taint is a right to change nodes; " + key + " is not set"}
+	}
+	if d.target == v1alpha1.HostedControlPlane {
 		d.problem("%s: on hypershift the controller runs in another cluster than the nodes and has no token for it; leave it out", key)
 	}
-	if d.spec.NodeLifecycle.StartupTaint {
-		return Decision[bool]{Value: true, Source: FromConfig, Reason: key + " is set; the account of the controller may change nodes"}
-	}
-	return Decision[bool]{Source: Default, Reason: "to remove a taint is a right to change nodes; " + key + " is not set"}
+	return Decision[bool]{Value: true, Source: FromConfig, Reason: key + " is set; the account of the controller may change nodes"}
 }
 
 // hookKubernetes is the first minor whose kubelet ends some containers of a pod after the others without a feature gate. The registrar must

@@ -82,63 +82,53 @@ func (d *Decision[T]) restore(doc v1alpha1.Decision) error {
 
 // identify gives every decision its id.
 func (r *Result) identify() {
-	_ = r.each(true, func(id string, e entry) error {
-		e.identify(id)
-		return nil
-	})
+	r.each(true, func(id string, e entry) { e.identify(id) })
 }
 
 // each calls visit with every decision and its id, in the order of a document. The fields of Result are the only list of decisions: a field
 // without an id ends the program, as soon as it starts. If visit writes, a map gets its values back.
-func (r *Result) each(writes bool, visit func(id string, e entry) error) error {
-	return eachOf(reflect.ValueOf(r).Elem(), "", writes, visit)
+func (r *Result) each(writes bool, visit func(id string, e entry)) {
+	eachOf(reflect.ValueOf(r).Elem(), "", writes, visit)
 }
 
-func eachOf(v reflect.Value, prefix string, writes bool, visit func(string, entry) error) error {
+func eachOf(v reflect.Value, prefix string, writes bool, visit func(string, entry)) {
 	for i := range v.NumField() {
 		field := v.Type().Field(i)
 		tag, tagged := field.Tag.Lookup("id")
 		if tagged != decides(field.Type) {
 			panic(fmt.Sprintf("plan: field %s: a decision, and nothing else, has an id", field.Name))
 		}
-		if !tagged {
-			continue
-		}
-		if err := eachIn(v.Field(i), prefix+tag, writes, visit); err != nil {
-			return err
+		if tagged {
+			eachIn(v.Field(i), prefix+tag, writes, visit)
 		}
 	}
-	return nil
 }
 
 // eachIn visits the decisions of one field.
-func eachIn(v reflect.Value, id string, writes bool, visit func(string, entry) error) error {
+func eachIn(v reflect.Value, id string, writes bool, visit func(string, entry)) {
 	switch v.Kind() {
 	case reflect.Slice:
 		for i := range v.Len() {
 			d := v.Index(i).Addr().Interface().(entry)
-			if err := visit(id+d.name(), d); err != nil {
-				return err
-			}
+			visit(id+d.name(), d)
 		}
-		return nil
+		return
 	case reflect.Map:
 		for _, name := range slices.Sorted(maps.Keys(v.Interface().(map[string]Decision[string]))) {
 			key, d := reflect.ValueOf(name), reflect.New(v.Type().Elem())
 			d.Elem().Set(v.MapIndex(key))
-			if err := visit(id+name, d.Interface().(entry)); err != nil {
-				return err
-			}
+			visit(id+name, d.Interface().(entry))
 			if writes {
 				v.SetMapIndex(key, d.Elem())
 			}
 		}
-		return nil
+		return
 	}
 	if d, one := v.Addr().Interface().(entry); one {
-		return visit(id, d)
+		visit(id, d)
+		return
 	}
-	return eachOf(v, id, writes, visit)
+	eachOf(v, id, writes, visit)
 }
 
 // decides is whether a type is a decision, or holds decisions.

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"encoding/json"
+	"reflect"
 	"slices"
 
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
@@ -49,25 +50,16 @@ func (s *Setting) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
+// restored is a value in the type that the configuration has for it.
 func restored(row v1alpha1.Setting, text []byte) (any, error) {
-	if _, auto := row.Bounds.(v1alpha1.AutoSwitch); auto {
-		return decoded[any](text)
+	t := reflect.TypeFor[any]() // of auto, a truth value or a text is decided
+	if _, auto := row.Bounds.(v1alpha1.AutoSwitch); !auto {
+		configured, _ := row.Of(v1alpha1.Spec{})
+		t = reflect.TypeOf(configured)
 	}
-	switch row.Bounds.Decided().(type) {
-	case int:
-		return decoded[int](text)
-	case bool:
-		return decoded[bool](text)
-	case map[string]string:
-		return decoded[map[string]string](text)
-	}
-	return decoded[string](text)
-}
-
-func decoded[T any](text []byte) (any, error) {
-	var value T
-	err := json.Unmarshal(text, &value)
-	return value, err
+	value := reflect.New(t)
+	err := json.Unmarshal(text, value.Interface())
+	return value.Elem().Interface(), err
 }
 
 // rowsOf are the rows of one decision.

@@ -39,12 +39,8 @@ func (d *decider) bySize(reason string) string {
 // memory is what the containers of the controller ask for.
 func (d *decider) memory() Decision[map[string]string] {
 	s := d.clusterSize()
-	source := Default
-	if d.given.Size != "" {
-		source = FromConfig
-	}
 	return Decision[map[string]string]{
-		Value: maps.Clone(s.Memory), Source: source,
+		Value: maps.Clone(s.Memory), Source: sourceOf(d.given.Size != ""),
 		Reason: d.bySize(fmt.Sprintf("measured: the sidecars had about a tenth less at rest with %d volumes", s.Volumes)),
 	}
 }

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -48,32 +49,18 @@ func (d *decider) snapshotClasses(driver string, own Decision[SnapshotClass]) []
 
 func (d *decider) furtherSnapshotClass(driver, name string, c v1alpha1.SnapshotClass, own Decision[SnapshotClass]) Decision[FurtherSnapshotClass] {
 	path := "spec.snapshots.classes." + name
-	if !isSubdomain(name) {
-		d.problem("spec.snapshots.classes: %q is not a class name: lower-case letters, digits, '-' and '.'", name)
-	}
+	d.checkClassName("spec.snapshots.classes", name)
 	if snapshots, backups := v1alpha1.SnapshotClassNames(driver); name == snapshots || name == backups {
 		d.problem("%s: the bundle has a class of this name already; choose another name", path)
 	}
 	d.checkClassAnnotations(path, c.Annotations)
 	_, unknown, err := contract.ParseSnapshotClass(c.Parameters)
-	if err != nil {
-		d.problem("%s.parameters: %v", path, err)
-	}
-	for _, key := range unknown {
-		d.problem("%s.parameters: the driver knows no parameter %q%s", path, key, didYouMean(key, contract.SnapshotClassKeys))
-	}
+	d.checkParameters(path, unknown, contract.SnapshotClassKeys, err)
 	d.checkSecrets(path, c.Parameters)
 	decision := Decision[FurtherSnapshotClass]{Source: FromConfig, Reason: path + " asks for it"}
-	decision.Value = FurtherSnapshotClass{Name: name, DeletionPolicy: c.DeletionPolicy, Default: c.Default, Parameters: c.Parameters, Annotations: c.Annotations}
-	if c.DeletionPolicy == "" {
-		decision.Value.DeletionPolicy = "Delete"
-	}
+	decision.Value = FurtherSnapshotClass{Name: name, DeletionPolicy: cmp.Or(c.DeletionPolicy, "Delete"), Default: c.Default, Parameters: c.Parameters, Annotations: c.Annotations}
 	if _, given := c.Parameters[contract.ParameterForce]; !given && !own.Value.InUse {
-		decision.Value.Parameters = maps.Clone(c.Parameters)
-		if decision.Value.Parameters == nil {
-			decision.Value.Parameters = map[string]string{}
-		}
-		decision.Value.Parameters[contract.ParameterForce] = "true"
+		decision.Value.Parameters = merged(c.Parameters, map[string]string{contract.ParameterForce: "true"})
 		decision.Reason += "; the cloud needs force for volumes in use"
 		decision.Facts = own.Facts
 	}

@@ -53,7 +53,7 @@ func (d *decider) checkNames(path string, names, allowed []string) {
 	slices.Sort(names)
 	for _, n := range names {
 		if !slices.Contains(allowed, n) {
-			d.problem("%s: there is no %q%s (%s)", path, n, didYouMean(n, allowed), strings.Join(allowed, ", "))
+			d.problem("%s: there is no %q%s (%s)", path, n, DidYouMean(n, allowed), strings.Join(allowed, ", "))
 		}
 	}
 }

@@ -108,15 +108,12 @@ func (d *decider) zones(name string, fact v1alpha1.Fact[[]v1alpha1.Zone]) ([]str
 	if !listed(d, name, fact) {
 		return nil, false
 	}
-	var names []string
 	for _, z := range fact.Value {
-		names = append(names, z.Name)
 		if !z.Available {
 			d.notice("%s: %s is not available at the moment; it counts all the same", name, z.Name)
 		}
 	}
-	slices.Sort(names)
-	return slices.Compact(names), true
+	return zoneNames(fact.Value), true
 }
 
 // volumeZone is the volume zone of a compute zone.
@@ -142,10 +139,10 @@ func (d *decider) checkZoneMap(compute, volume []string) {
 	for _, from := range slices.Sorted(maps.Keys(d.spec.Topology.ZoneMap)) {
 		to := d.spec.Topology.ZoneMap[from]
 		if !slices.Contains(compute, from) {
-			d.warn("spec.topology.zoneMap: the cloud lists no compute zone %q%s", from, didYouMean(from, compute))
+			d.warn("spec.topology.zoneMap: the cloud lists no compute zone %q%s", from, DidYouMean(from, compute))
 		}
 		if !slices.Contains(volume, to) {
-			d.warn("spec.topology.zoneMap.%s: the cloud lists no volume zone %q%s", from, to, didYouMean(to, volume))
+			d.warn("spec.topology.zoneMap.%s: the cloud lists no volume zone %q%s", from, to, DidYouMean(to, volume))
 		}
 	}
 }

@@ -41,8 +41,7 @@ func TypesOf(p v1alpha1.Plan) ([]string, error) {
 			names = append(names, name)
 		}
 	}
-	slices.Sort(names)
-	return slices.Compact(names), nil
+	return sortedSet(names), nil
 }
 
 // withoutClass says why a type has no class. What only the inventory could say is in the warnings of the plan.

@@ -25,7 +25,7 @@ const mostObjects = 4
 
 // ChangeLine is one change as one line, with the flags that allow it if generate refuses it.
 func ChangeLine(c v1alpha1.Change) string {
-	line := changeOf(c)
+	line := Accepted(c)
 	if flags := flagsOf(c); flags != "" {
 		line += " (generate refuses this without " + flags + ")"
 	}
@@ -35,16 +35,13 @@ func ChangeLine(c v1alpha1.Change) string {
 // Why is why generate refuses a change, and the flags that allow it.
 func Why(c v1alpha1.Change) string { return printable.Line(c.Refused) + " (" + flagsOf(c) + ")" }
 
-// Accepted is one change that nothing stands against any more.
-func Accepted(c v1alpha1.Change) string { return changeOf(c) }
-
 // Refusal is one change that generate refuses: what changes, why it is refused, and the flags that allow it. It has several lines.
 func Refusal(c v1alpha1.Change) string {
-	return changeOf(c) + "\n  why it is refused: " + c.Refused + "\n  to allow it: " + flagsOf(c)
+	return Accepted(c) + "\n  why it is refused: " + c.Refused + "\n  to allow it: " + flagsOf(c)
 }
 
-// changeOf is what changes, and in which objects.
-func changeOf(c v1alpha1.Change) string {
+// Accepted is one change that nothing stands against any more: what changes, and in which objects.
+func Accepted(c v1alpha1.Change) string {
 	line := printable.Line(c.Message)
 	if missing := unnamed(c); len(missing) > 0 {
 		if n := len(missing); n > mostObjects {

@@ -56,7 +56,7 @@ func byOthers(decisions []v1alpha1.Decision) []v1alpha1.Decision {
 }
 
 func rowOf(d v1alpha1.Decision) decisionRow {
-	row := decisionRow{ID: d.ID, Source: d.Source, Reason: d.Reason, Facts: factTexts(d)}
+	row := decisionRow{ID: d.ID, Source: d.Source, Reason: d.Reason, Facts: v1alpha1.FactTexts(d.Facts)}
 	if text, ok := d.Value.(string); ok && strings.Contains(strings.TrimSpace(text), "\n") {
 		row.Text = strings.TrimSpace(text)
 	} else {

@@ -94,15 +94,7 @@ func factLine(d v1alpha1.Decision) string {
 	if len(d.Facts) == 0 {
 		return ""
 	}
-	return "facts: " + strings.Join(factTexts(d), "; ")
-}
-
-func factTexts(d v1alpha1.Decision) []string {
-	var texts []string
-	for _, f := range d.Facts {
-		texts = append(texts, f.String())
-	}
-	return texts
+	return "facts: " + strings.Join(v1alpha1.FactTexts(d.Facts), "; ")
 }
 
 // classID begins the id of a StorageClass decision.

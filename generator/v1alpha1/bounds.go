@@ -6,7 +6,6 @@ import (
 	"path"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -19,12 +18,6 @@ type Bounds interface {
 	// Problems are what is wrong with a value, each as it follows the key in a message. Values that are not among the values of an enum are
 	// not among them: EnumProblems reports those.
 	Problems(value any) []string
-	// Text is a value as the environment of a pod has it.
-	Text(value any) string
-	// Decided is the zero value of what is decided.
-	Decided() any
-	// Chart is the JSON schema of the chart's value.
-	Chart() map[string]any
 	refused(s Setting) string
 }
 
@@ -47,21 +40,6 @@ func (b Number) Problems(value any) []string {
 	return nil
 }
 
-// Text is the number in digits.
-func (b Number) Text(value any) string { return strconv.Itoa(value.(int)) }
-
-// Decided is 0.
-func (b Number) Decided() any { return 0 }
-
-// Chart is the schema of a whole number.
-func (b Number) Chart() map[string]any {
-	s := map[string]any{"type": "integer", "minimum": b.Min}
-	if b.Max > 0 {
-		s["maximum"] = b.Max
-	}
-	return s
-}
-
 func (b Number) refused(Setting) string {
 	text := fmt.Sprintf("less than %d", b.Min)
 	if b.Max > 0 {
@@ -75,15 +53,6 @@ type OneOf []string
 
 // Problems are none: EnumProblems has them.
 func (b OneOf) Problems(any) []string { return nil }
-
-// Text is the value.
-func (b OneOf) Text(value any) string { return value.(string) }
-
-// Decided is empty.
-func (b OneOf) Decided() any { return "" }
-
-// Chart is the schema of an enum.
-func (b OneOf) Chart() map[string]any { return map[string]any{"enum": b.values()} }
 
 func (b OneOf) refused(Setting) string { return "" }
 
@@ -109,17 +78,6 @@ func (b Text) Problems(value any) []string {
 	return nil
 }
 
-// Text is the value.
-func (b Text) Text(value any) string { return value.(string) }
-
-// Decided is empty.
-func (b Text) Decided() any { return "" }
-
-// Chart is the schema of a text.
-func (b Text) Chart() map[string]any {
-	return map[string]any{"anyOf": []any{map[string]any{"const": ""}, map[string]any{"type": "string", "pattern": b.Pattern.String()}}}
-}
-
 func (b Text) refused(Setting) string { return "anything but " + b.Want }
 
 // Switch is on or off.
@@ -127,15 +85,6 @@ type Switch struct{}
 
 // Problems are none.
 func (b Switch) Problems(any) []string { return nil }
-
-// Text is true or false.
-func (b Switch) Text(value any) string { return strconv.FormatBool(value.(bool)) }
-
-// Decided is false.
-func (b Switch) Decided() any { return false }
-
-// Chart is the schema of a truth value.
-func (b Switch) Chart() map[string]any { return map[string]any{"type": "boolean"} }
 
 func (b Switch) refused(Setting) string { return "" }
 
@@ -145,12 +94,6 @@ type AutoSwitch struct {
 	StrictOn Target
 	Because  string // auto is strict there
 }
-
-// Text is true, false or strict.
-func (b AutoSwitch) Text(value any) string { return fmt.Sprint(value) }
-
-// Chart is the schema of the three values.
-func (b AutoSwitch) Chart() map[string]any { return map[string]any{"enum": []any{false, true, Strict}} }
 
 func (b AutoSwitch) values() []any { return []any{Auto, Enabled, Strict, Disabled} }
 
@@ -168,23 +111,8 @@ func (b Duration) Problems(value any) []string {
 	return nil
 }
 
-// Text is the value.
-func (b Duration) Text(value any) string { return value.(string) }
-
-// Decided is empty.
-func (b Duration) Decided() any { return "" }
-
 // seconds is a duration as a number of whole seconds.
 func seconds(d time.Duration) string { return fmt.Sprintf("%ds", d/time.Second) }
-
-// Chart is the list of all values: a schema has no bounds for durations.
-func (b Duration) Chart() map[string]any {
-	var all []any
-	for d := b.Min; d <= b.Max; d += time.Second {
-		all = append(all, seconds(d))
-	}
-	return map[string]any{"enum": all}
-}
 
 func (b Duration) refused(s Setting) string {
 	return fmt.Sprintf("anything that is not a duration such as %v; less than %s; more than %s, %s", s.Default, b.Min, b.Max, b.Because)
@@ -199,17 +127,6 @@ func (b Directory) Problems(value any) []string {
 		return []string{fmt.Sprintf("%q; want an absolute path in its shortest form, such as %s", dir, b.Example)}
 	}
 	return nil
-}
-
-// Text is the value.
-func (b Directory) Text(value any) string { return value.(string) }
-
-// Decided is empty.
-func (b Directory) Decided() any { return "" }
-
-// Chart is the schema of a path.
-func (b Directory) Chart() map[string]any {
-	return map[string]any{"type": "string", "pattern": `^(/[^/$:\s]+)+$`}
 }
 
 func (b Directory) refused(Setting) string {
@@ -242,24 +159,6 @@ func (b Pairs) Problems(value any) []string {
 		}
 	}
 	return all
-}
-
-// Text are the pairs, sorted by key.
-func (b Pairs) Text(value any) string {
-	var pairs []string
-	all := value.(map[string]string)
-	for _, key := range slices.Sorted(maps.Keys(all)) {
-		pairs = append(pairs, key+"="+all[key])
-	}
-	return strings.Join(pairs, ",")
-}
-
-// Decided is no pair.
-func (b Pairs) Decided() any { return map[string]string{} }
-
-// Chart is the schema of texts by name.
-func (b Pairs) Chart() map[string]any {
-	return map[string]any{"type": "object", "additionalProperties": map[string]any{"type": "string", "maxLength": 255, "pattern": `^[^,"\n]*$`}}
 }
 
 func (b Pairs) refused(Setting) string { return b.Refused }

@@ -92,6 +92,15 @@ func (f NamedFact) String() string {
 	return f.Name + " = " + f.Value
 }
 
+// FactTexts are facts as people read them.
+func FactTexts(facts []NamedFact) []string {
+	var all []string
+	for _, f := range facts {
+		all = append(all, f.String())
+	}
+	return all
+}
+
 // File is one emitted file, by its path below DIR with forward slashes.
 type File struct {
 	Path   string `json:"path"`

@@ -39,7 +39,7 @@ func besideValues(objects []Object, tree map[string][]byte, target v1alpha1.Targ
 			findings = append(findings, Finding{Object: p.name, Problem: err.Error()})
 			continue
 		}
-		for i, difference := range Differences(ofPlane(objects, p.name), want, "the bundle", "its values.yaml") {
+		for i, difference := range Differences(OfPlane(objects, p.name), want, "the bundle", "its values.yaml") {
 			if i == mostDifferences {
 				break
 			}

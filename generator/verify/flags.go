@@ -59,9 +59,14 @@ func (c *checker) arguments(where string, container corev1.Container, values map
 	side, isSidecar := sidecars()[program(container.Name)]
 	switch {
 	case container.Name == driverContainer:
-		c.driverFlags(where, append(args, config.ExtraArgs(values[config.ExtraArgsVariable])...))
+		var settings config.Config
+		c.parsed(where, "the driver", append(args, config.ExtraArgs(values[config.ExtraArgsVariable])...), settings.Bind, settings.Validate)
 	case container.Name == guestTokenContainer:
-		c.guestTokenFlags(where, args)
+		var o guestaccess.Options
+		c.parsed(where, "guest-token", args, o.Bind, func() error {
+			_, err := guestaccess.New(o)
+			return err
+		})
 	case isSidecar:
 		known := map[string]bool{}
 		for _, flag := range side.Flags {
@@ -74,45 +79,24 @@ func (c *checker) arguments(where string, container corev1.Container, values map
 	}
 }
 
-// driverFlags parses the flags as the driver itself does when it starts.
-func (c *checker) driverFlags(where string, args []string) {
-	var settings config.Config
+// parsed parses the flags as the program itself does when it starts.
+func (c *checker) parsed(where, program string, args []string, bind func(*pflag.FlagSet), validate func() error) {
 	set := pflag.NewFlagSet("", pflag.ContinueOnError)
-	settings.Bind(set)
+	bind(set)
 	set.SetOutput(io.Discard)
 	known := map[string]bool{}
 	set.VisitAll(func(f *pflag.Flag) {
 		known[f.Name] = strings.HasSuffix(f.Value.Type(), "Slice") || strings.HasSuffix(f.Value.Type(), "Array") || f.Value.Type() == "stringToString"
 	})
-	if !c.flags(where, "the driver", args, known) {
+	if !c.flags(where, program, args, known) {
 		return
 	}
 	err := set.Parse(args)
 	if err == nil {
-		err = settings.Validate()
+		err = validate()
 	}
 	if err != nil {
-		c.find("%s: args: the driver refuses them: %s; correct the value", where, strings.ReplaceAll(err.Error(), "\n", "; "))
-	}
-}
-
-// guestTokenFlags parses the flags as the command does when it starts.
-func (c *checker) guestTokenFlags(where string, args []string) {
-	var o guestaccess.Options
-	set := pflag.NewFlagSet("", pflag.ContinueOnError)
-	o.Bind(set)
-	set.SetOutput(io.Discard)
-	known := map[string]bool{}
-	set.VisitAll(func(f *pflag.Flag) { known[f.Name] = false })
-	if !c.flags(where, "guest-token", args, known) {
-		return
-	}
-	err := set.Parse(args)
-	if err == nil {
-		_, err = guestaccess.New(o)
-	}
-	if err != nil {
-		c.find("%s: args: guest-token refuses them: %s; correct the value", where, err)
+		c.find("%s: args: %s refuses them: %s; correct the value", where, program, strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"maps"
 	"path"
+	"slices"
 
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 
@@ -84,29 +85,24 @@ func load(root string, outside, tree map[string][]byte) (filesys.FileSystem, err
 // name these, because people look there for what they must create.
 func Check(objects []Object, readme string) []Finding {
 	var findings []Finding
-	for _, name := range planeNames(objects) {
-		c := &checker{plane: name, readme: readme, objects: sorted(ofPlane(objects, name)), hostPorts: newPorts()}
+	for _, name := range PlaneNames(objects) {
+		c := &checker{plane: name, readme: readme, objects: sorted(OfPlane(objects, name)), hostPorts: newPorts()}
 		c.run()
 		findings = append(findings, c.findings...)
 	}
 	return findings
 }
 
-func ofPlane(objects []Object, name string) (of []Object) {
-	for _, o := range objects {
-		if o.Plane == name {
-			of = append(of, o)
-		}
-	}
-	return of
+// OfPlane are the objects of a plane.
+func OfPlane(objects []Object, name string) []Object {
+	return slices.DeleteFunc(slices.Clone(objects), func(o Object) bool { return o.Plane != name })
 }
 
-func planeNames(objects []Object) []string {
+// PlaneNames are the planes of objects, in their order.
+func PlaneNames(objects []Object) []string {
 	var names []string
-	seen := map[string]bool{}
 	for _, o := range objects {
-		if !seen[o.Plane] {
-			seen[o.Plane] = true
+		if !slices.Contains(names, o.Plane) {
 			names = append(names, o.Plane)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -21,16 +22,13 @@ type cloudBed struct {
 
 // suiteRun is the outcome of one suite on one cloud.
 type suiteRun struct {
-	Date    string            `json:"date"`
-	Passed  int               `json:"passed"`
-	Failed  []string          `json:"failed,omitempty"`  // names of tests
-	Skipped map[string]string `json:"skipped,omitempty"` // the reason by the name of the test
-	Specs   string            `json:"specs,omitempty"`   // counts that the suite printed itself, of its parts
-	Seconds int               `json:"seconds"`
-
-	NotRun      int               `json:"notRun,omitempty"`      // the rest of a run that somebody stopped; written by hand
+	Date        string            `json:"date"`
+	Passed      int               `json:"passed"`
+	Failed      []string          `json:"failed,omitempty"`  // names of tests
+	Skipped     map[string]string `json:"skipped,omitempty"` // the reason by the name of the test
+	Specs       string            `json:"specs,omitempty"`   // counts that the suite printed itself, of its parts
+	Seconds     int               `json:"seconds"`
 	FailedSpecs map[string]string `json:"failedSpecs,omitempty"` // of upstream, with their reasons; they fail no test
-	PassedTests []string          `json:"-"`                     // of this run
 }
 
 // cloudRecord is the record of a cloud.
@@ -42,67 +40,15 @@ type cloudRecord struct {
 // ran says whether any test of the suite did not skip itself.
 func (s suiteRun) ran() bool { return s.Passed > 0 || len(s.Failed) > 0 }
 
-// failedBefore is added to the reason of a skip, so that the table shows it.
-const failedBefore = " (it failed first)"
-
-// with is the outcome of a whole run after some of its failed tests ran again.
-func (s suiteRun) with(again suiteRun) suiteRun {
-	var failed []string
-	s.Skipped = maps.Clone(s.Skipped)
-	for _, test := range s.Failed {
-		reason, skipped := again.Skipped[test]
-		switch {
-		case slices.Contains(again.PassedTests, test):
-			s.Passed++
-		case skipped && s.Skipped == nil:
-			s.Skipped = map[string]string{test: reason + failedBefore}
-		case skipped:
-			s.Skipped[test] = reason + failedBefore
-		default:
-			failed = append(failed, test)
-		}
-	}
-	s.Failed, s.Date = failed, again.Date
-	return s
-}
-
-// and is the outcome of a stopped run and of a later run of tests that it did not reach.
-func (s suiteRun) and(rest suiteRun) (suiteRun, error) {
-	ran := rest.Passed + len(rest.Failed) + len(rest.Skipped)
-	if ran > s.NotRun {
-		return s, fmt.Errorf("%d tests ran, and the record has %d that were not run; so some ran twice", ran, s.NotRun)
-	}
-	s.Date, s.Passed, s.Seconds, s.NotRun = rest.Date, s.Passed+rest.Passed, s.Seconds+rest.Seconds, s.NotRun-ran
-	s.Failed = append(s.Failed, rest.Failed...)
-	if s.Skipped == nil {
-		s.Skipped = map[string]string{}
-	}
-	maps.Copy(s.Skipped, rest.Skipped)
-	return s, nil
-}
-
-func (c cloudBed) file() string {
-	return strings.Join([]string{c.Name, c.Backend, c.Compute}, "-") + ".json"
-}
-
-func readCloud(path string) (cloudBed, error) {
-	c, err := page.Record[cloudBed](path)
-	if err == nil && (c.Name == "" || c.Backend == "" || c.Compute == "") {
-		err = fmt.Errorf("%s does not say which cloud this is; start it again with make cloud-up", path)
-	}
-	return c, err
-}
+func (c cloudBed) file() string { return strings.ReplaceAll(c.where(), " ", "-") + ".json" }
 
 // cloudRecords reads all records, the oldest release first.
 func cloudRecords(dir string) ([]cloudRecord, error) {
 	all, err := page.Records[cloudRecord](dir)
-	if err != nil {
-		return nil, err
-	}
 	slices.SortFunc(all, func(a, b cloudRecord) int {
 		return cmp.Or(slices.Index(cloudOrder, a.Name)-slices.Index(cloudOrder, b.Name), strings.Compare(a.file(), b.file()))
 	})
-	return all, nil
+	return all, err
 }
 
 // cloudOrder are the clouds of test/bed/clouds, the oldest first.
@@ -128,11 +74,9 @@ func cloudTable(records []cloudRecord) string {
 func suiteNames() []string {
 	var names []string
 	for _, s := range suites {
-		if !slices.Contains(names, s.name) {
-			names = append(names, s.name)
-		}
+		names = append(names, s.name)
 	}
-	return names
+	return slices.Compact(names) // those of one name stand together
 }
 
 // title names a release with the versions that Debian has.
@@ -150,15 +94,11 @@ func (c cloudBed) title() string {
 	return name + " (" + strings.Join(parts, ", ") + ")"
 }
 
+var debianVersion = regexp.MustCompile(`^(?:[^:]*:)?(.*?)(?:-[^-]*)?$`)
+
 // upstreamVersion is the version of a Debian package without epoch and revision.
 func upstreamVersion(version string) string {
-	if _, after, found := strings.Cut(version, ":"); found {
-		version = after
-	}
-	if i := strings.LastIndex(version, "-"); i >= 0 {
-		version = version[:i]
-	}
-	return version
+	return debianVersion.ReplaceAllString(version, "$1")
 }
 
 // where names a cloud in a note.
@@ -183,9 +123,6 @@ func (r cloudRecord) cell(name string) string {
 	}
 	if len(s.Skipped) > 0 {
 		said += fmt.Sprintf(", %d skipped", len(s.Skipped))
-	}
-	if s.NotRun > 0 {
-		said += fmt.Sprintf(", %d not run", s.NotRun)
 	}
 	return said
 }

@@ -99,7 +99,6 @@ func readSuites(in io.Reader, out io.Writer, date string) (found map[string]suit
 			fmt.Fprintf(out, "FAIL %s\n%s\n", name, said)
 		case t.Outcome == testlog.Passed && !t.HasSubtests:
 			s.Passed++
-			s.PassedTests = append(s.PassedTests, t.Name)
 		}
 		found[suite] = s
 	}
@@ -117,34 +116,21 @@ func reason(said string) string {
 	return said
 }
 
-// how is what a run means for the record of an earlier one.
-type how int
-
-const (
-	whole how = iota // the run replaces it
-	again            // the run repeats tests that failed in it
-	rest             // the run has tests that it did not reach
-)
-
-func howOf(isAgain, isRest bool) how {
-	switch {
-	case isRest:
-		return rest
-	case isAgain:
-		return again
-	}
-	return whole
-}
-
 // recordCloud adds the suites of one run to the record of the cloud. What the run did not have, or skipped, stays.
-func recordCloud(bed, runs string, h how, in io.Reader, out io.Writer, now time.Time) error {
-	c, err := readCloud(filepath.Join(bed, "bed.json"))
+func recordCloud(bed, runs string, in io.Reader, out io.Writer, now time.Time) error {
+	c, err := page.Record[cloudBed](filepath.Join(bed, "bed.json"))
 	if err != nil {
 		return err
+	}
+	if c.Name == "" || c.Backend == "" || c.Compute == "" {
+		return fmt.Errorf("%s/bed.json does not say which cloud this is; start it again with make cloud-up", bed)
 	}
 	suites, unfinished, err := readSuites(in, out, now.UTC().Format(time.DateOnly))
 	if err != nil {
 		return err
+	}
+	if len(unfinished) > 0 {
+		return fmt.Errorf("the run was stopped in %s, so it is no record; run it again", unfinished[len(unfinished)-1])
 	}
 	path := filepath.Join(runs, c.file())
 	r, err := page.Record[cloudRecord](path)
@@ -157,26 +143,13 @@ func recordCloud(bed, runs string, h how, in io.Reader, out io.Writer, now time.
 	}
 	var failed []string
 	for name, s := range suites {
-		if !s.ran() && (h != again || len(s.Skipped) == 0) {
-			continue
+		if s.ran() {
+			r.Suites[name] = s
+			failed = append(failed, s.Failed...)
 		}
-		before, ok := r.Suites[name]
-		switch {
-		case ok && h == again:
-			s = before.with(s)
-		case h == rest:
-			if s, err = before.and(s); err != nil {
-				return fmt.Errorf("%s: %w", name, err)
-			}
-		}
-		r.Suites[name] = s
-		failed = append(failed, s.Failed...)
 	}
 	if err := page.Keep(path, r); err != nil {
 		return err
-	}
-	if len(unfinished) > 0 {
-		return fmt.Errorf("the run was stopped in %s; write the number of tests that did not run as notRun of the suite into %s", unfinished[len(unfinished)-1], path)
 	}
 	if len(failed) > 0 {
 		return fmt.Errorf("%d failed; %s has the names", len(failed), path)

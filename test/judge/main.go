@@ -2,8 +2,6 @@
 // parts of RESULTS.md files, and of one page, that are made of records.
 //
 //	go test -json … | go run ./test/judge clouds -bed DIR      a run on a cloud of test/bed/clouds: the record of that cloud, and the table
-//	go test -json … | go run ./test/judge clouds -bed DIR -again    the run has tests that failed in the record; those that pass now have passed
-//	go test -json … | go run ./test/judge clouds -bed DIR -rest     the run has tests that the stopped run of the record did not reach
 //	go test -json … | go run ./test/judge versions -bed DIR    a run on a whole cluster
 //	go run ./test/judge report -log FILE [-when TEXT] | -upstream FILE | -anatomy FILE | -suite FILE    the results of the cluster of three nodes
 //	go run ./test/judge scale                                  the tables of large clusters
@@ -15,7 +13,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -28,36 +25,25 @@ import (
 
 var commands = map[string]func(root string, f *flags) error{
 	"clouds": func(root string, f *flags) error {
-		return f.record(func(in io.Reader) error {
-			return recordCloud(f.bed, filepath.Join(root, cloudDir), howOf(f.again, f.rest), in, os.Stdout, time.Now())
-		})
+		if f.bed == "" {
+			return nil
+		}
+		return recordCloud(f.bed, filepath.Join(root, cloudDir), os.Stdin, os.Stdout, time.Now())
 	},
 	"versions": func(root string, f *flags) error {
-		return f.record(func(in io.Reader) error { return recordCluster(f.bed, root, in, os.Stdout, time.Now()) })
+		if f.bed == "" {
+			return nil
+		}
+		return recordCluster(f.bed, root, os.Stdin, os.Stdout, time.Now())
 	},
-	"scale": func(string, *flags) error { return nil },
-	"report": func(root string, f *flags) error {
-		return report(root, f.given)
-	},
+	"scale":  func(string, *flags) error { return nil },
+	"report": func(root string, f *flags) error { return report(root, f.given) },
 }
 
 // flags are those of all commands.
 type flags struct {
-	in, bed     string
-	again, rest bool
-	given       given
-}
-
-// record gives the input to a judge, if there was a run.
-func (f *flags) record(judge func(io.Reader) error) error {
-	if f.bed == "" {
-		return nil
-	}
-	if f.in == "" {
-		return judge(os.Stdin)
-	}
-	_, err := readFile(f.in, func(in io.Reader) (struct{}, error) { return struct{}{}, judge(in) })
-	return err
+	bed   string
+	given given
 }
 
 // judged are the files with parts that are made of records, by command.
@@ -84,10 +70,7 @@ var judged = []struct {
 func main() {
 	var f flags
 	set := flag.NewFlagSet("judge", flag.ExitOnError)
-	set.StringVar(&f.in, "in", "", "file with the output of go test -json; standard input by default")
 	set.StringVar(&f.bed, "bed", "", "directory of the cloud or cluster that the run was on")
-	set.BoolVar(&f.again, "again", false, "the run repeats failed tests of the record")
-	set.BoolVar(&f.rest, "rest", false, "the run has tests that the record counts as not run")
 	set.StringVar(&f.given.log, "log", "", "what `make test-cluster CASE=e2e` printed")
 	set.StringVar(&f.given.when, "when", "", "date and commit of that run, for the page")
 	set.StringVar(&f.given.upstream, "upstream", "", "what `make test-cluster CASE=upstream` printed")

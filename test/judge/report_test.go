@@ -74,7 +74,7 @@ func TestThePageSaysWhatEachScenarioProves(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []string
-	for _, row := range strings.Split(strings.TrimSpace(strings.TrimPrefix(rows, tableHead)), "\n") {
+	for row := range strings.Lines(strings.TrimPrefix(rows, tableHead)) {
 		name, _, _ := strings.Cut(strings.TrimPrefix(row, "| "), " | ")
 		got = append(got, name)
 	}

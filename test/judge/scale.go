@@ -71,11 +71,11 @@ func comparison(runs []record.Run) string {
 func compared(own, other record.Run) [][]string {
 	var lines [][]string
 	for _, theirs := range other.Stories {
-		at := slices.IndexFunc(own.Stories, func(s record.Story) bool { return s.Name == theirs.Name })
-		if at < 0 {
+		story, both := storyOf(own, theirs.Name)
+		if !both {
 			continue
 		}
-		mine, back := figuresOf(own.Stories[at]), figuresOf(theirs)
+		mine, back := figuresOf(story), figuresOf(theirs)
 		for i := range mine {
 			lines = append(lines, []string{size(own), theirs.Name, mine[i].name, mine[i].text, back[i].text})
 		}
@@ -110,13 +110,4 @@ func figuresOf(s record.Story) []figure {
 		{"requests to the cloud, each volume", per(cloud, float64(s.Volumes))},
 		memory,
 	}
-}
-
-func peakOf(s record.Story, container string) (most float64) {
-	for _, p := range s.Processes {
-		if len(p.Name) > len(container) && p.Name[:len(container)+1] == container+" " {
-			most = max(most, p.Peak)
-		}
-	}
-	return most
 }

@@ -39,7 +39,7 @@ func TestASizeAsksForTheMemoryThatWasMeasured(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				at := memoryOf(container)(run, restOf(run))
+				at := memoryAtRest(run, container)
 				if asked < at || asked > max(64, 1.5*at) { // 64 MiB is the budget of the driver
 					t.Errorf("size %s: %s asks for %s, and %.0f MiB were measured", s.Name, container, text, at)
 				}

@@ -47,18 +47,30 @@ func eachStory(runs []record.Run, do func(record.Run, record.Story)) {
 	}
 	for _, name := range names {
 		for _, run := range runs {
-			for _, story := range run.Stories {
-				if story.Name == name {
-					do(run, story)
-				}
+			if story, has := storyOf(run, name); has {
+				do(run, story)
 			}
 		}
 	}
 }
 
-func budgets(runs []record.Run) string {
+func storyOf(run record.Run, name string) (record.Story, bool) {
+	i := slices.IndexFunc(run.Stories, func(s record.Story) bool { return s.Name == name })
+	if i < 0 {
+		return record.Story{Seconds: 1}, false
+	}
+	return run.Stories[i], true
+}
+
+// storyTable has the lines that a function makes of each story.
+func storyTable(runs []record.Run, linesOf func(record.Run, record.Story) [][]string, head ...string) string {
 	var lines [][]string
-	eachStory(runs, func(run record.Run, story record.Story) {
+	eachStory(runs, func(run record.Run, story record.Story) { lines = append(lines, linesOf(run, story)...) })
+	return page.Table(head, lines)
+}
+
+func budgets(runs []record.Run) string {
+	return storyTable(runs, func(run record.Run, story record.Story) (lines [][]string) {
 		for _, b := range story.Budgets {
 			verdict := "kept"
 			if !b.Kept() {
@@ -66,8 +78,8 @@ func budgets(runs []record.Run) string {
 			}
 			lines = append(lines, []string{b.Promise, size(run), number(b.Limit), number(b.Measured), verdict})
 		}
-	})
-	return page.Table([]string{"budget", "cluster", "at most", "measured", ""}, lines)
+		return lines
+	}, "budget", "cluster", "at most", "measured", "")
 }
 
 // times has a line for each figure of each story, and a column for each run.
@@ -98,8 +110,7 @@ func times(runs []record.Run) string {
 
 // requests are those for one volume of the story, and those of a second where nothing happens.
 func requests(runs []record.Run) string {
-	var lines [][]string
-	eachStory(runs, func(run record.Run, story record.Story) {
+	return storyTable(runs, func(run record.Run, story record.Story) [][]string {
 		by, per := float64(story.Volumes), "volume"
 		if story.Name == "rest" {
 			by, per = story.Seconds, "second"
@@ -112,24 +123,21 @@ func requests(runs []record.Run) string {
 		if story.Name == "apiserver" {
 			api = "its count ends with the old process"
 		}
-		lines = append(lines, append(cells, api))
-	})
-	return page.Table([]string{"story", "cluster", "per", "Cinder", "Nova", "Keystone", "API server"}, lines)
+		return [][]string{append(cells, api)}
+	}, "story", "cluster", "per", "Cinder", "Nova", "Keystone", "API server")
 }
 
 func fairness(runs []record.Run) string {
-	var lines [][]string
-	eachStory(runs, func(run record.Run, story record.Story) {
+	return storyTable(runs, func(run record.Run, story record.Story) (lines [][]string) {
 		for _, t := range story.Tenants {
 			lines = append(lines, []string{story.Name, size(run), t.Name, thousands(t.Claims), thousands(t.Bound), number(t.P50), number(t.P99)})
 		}
-	})
-	return page.Table([]string{"story", "cluster", "claims of", "claims", "got a volume", "p50, s", "p99, s"}, lines)
+		return lines
+	}, "story", "cluster", "claims of", "claims", "got a volume", "p50, s", "p99, s")
 }
 
 func rpcs(runs []record.Run) string {
-	var lines [][]string
-	eachStory(runs, func(run record.Run, story record.Story) {
+	return storyTable(runs, func(run record.Run, story record.Story) (lines [][]string) {
 		for _, rpc := range story.RPCs {
 			if strings.HasPrefix(rpc.Method, "Get") || rpc.Method == "Probe" || rpc.Method == "ControllerGetCapabilities" {
 				continue // of the start of a sidecar
@@ -142,50 +150,43 @@ func rpcs(runs []record.Run) string {
 			}
 			lines = append(lines, []string{story.Name, size(run), rpc.Method, thousands(rpc.Count), number(rpc.P50), number(rpc.P99), strings.Join(codes, ", ")})
 		}
-	})
-	return page.Table([]string{"story", "cluster", "RPC", "RPCs", "p50, s", "p99, s", "not OK"}, lines)
+		return lines
+	}, "story", "cluster", "RPC", "RPCs", "p50, s", "p99, s", "not OK")
 }
 
 // processes are the memory at the end of the rest, and the processor time of the first two stories, in which volumes come.
 func processes(runs []record.Run) string {
 	var lines [][]string
 	for _, run := range runs {
-		for _, story := range run.Stories {
-			if story.Name != "rest" {
-				continue
-			}
-			for _, p := range story.Processes {
-				lines = append(lines, []string{
-					size(run), p.Name, one(p.Resident), one(p.Own), one(p.Peak), one(p.CPU / story.Seconds * 1000), one(spent(run, "rate", p.Name)), one(spent(run, "burst", p.Name)),
-				})
-			}
+		rest, _ := storyOf(run, "rest")
+		for _, p := range rest.Processes {
+			lines = append(lines, []string{
+				size(run), p.Name, one(p.Resident), one(p.Own), one(p.Peak), one(p.CPU / rest.Seconds * 1000), one(spent(run, "rate", p.Name)), one(spent(run, "burst", p.Name)),
+			})
 		}
 	}
 	return page.Table([]string{"cluster", "process", "resident, MiB", "of its own, MiB", "peak, MiB", "at rest, ms of CPU a second", "rate, s of CPU", "burst, s of CPU"}, lines)
 }
 
 func spent(run record.Run, story, process string) float64 {
-	for _, s := range run.Stories {
-		for _, p := range s.Processes {
-			if s.Name == story && p.Name == process {
-				return p.CPU
-			}
-		}
-	}
-	return 0
+	s, _ := storyOf(run, story)
+	return mostOf(s, process, func(p record.Process) float64 { return p.CPU })
 }
+
+// containers are those of the controller whose memory the sizes decide.
+var containers = []string{"driver", "provisioner", "attacher", "resizer"}
 
 // sizes is the memory of the busier replica over all stories: at rest, and at its peak.
 func sizes(runs []record.Run) string {
 	var lines [][]string
 	for _, run := range runs {
 		cells := []string{size(run)}
-		for _, container := range []string{"driver", "provisioner", "attacher", "resizer"} {
+		for _, container := range containers {
 			peak := 0.0
 			for _, story := range run.Stories {
 				peak = max(peak, peakOf(story, container))
 			}
-			cells = append(cells, fmt.Sprintf("%.0f, peak %.0f", memoryOf(container)(run, restOf(run)), peak))
+			cells = append(cells, fmt.Sprintf("%.0f, peak %.0f", memoryAtRest(run, container), peak))
 		}
 		lines = append(lines, cells)
 	}
@@ -197,7 +198,7 @@ func settings([]record.Run) string {
 	var lines [][]string
 	for _, s := range v1alpha1.ClusterSizes {
 		cells := []string{"`" + s.Name + "`", thousands(s.Volumes), thousands(s.Nodes)}
-		for _, container := range []string{"driver", "provisioner", "attacher", "resizer"} {
+		for _, container := range containers {
 			cells = append(cells, s.Memory[container])
 		}
 		lines = append(lines, append(cells, fmt.Sprintf("%d a second, burst %d", s.Attacher.QPS, s.Attacher.Burst), s.Attacher.ReconcileSync))
@@ -223,23 +224,22 @@ func which(runs []record.Run) string {
 	return page.Table([]string{"cluster", "driver", "size", "date", "load at the start", "stories of a second run"}, lines)
 }
 
-// memoryOf is the resident memory of a process at rest: of the busier one, if there are two.
-func memoryOf(name string) func(record.Run, record.Story) float64 {
-	return func(_ record.Run, rest record.Story) (most float64) {
-		for _, p := range rest.Processes {
-			if p.Name == name || strings.HasPrefix(p.Name, name+" ") {
-				most = max(most, p.Resident)
-			}
-		}
-		return most
-	}
+// memoryAtRest is the resident memory of a container at rest.
+func memoryAtRest(run record.Run, container string) float64 {
+	rest, _ := storyOf(run, "rest")
+	return mostOf(rest, container, func(p record.Process) float64 { return p.Resident })
 }
 
-func restOf(run record.Run) record.Story {
-	for _, story := range run.Stories {
-		if story.Name == "rest" {
-			return story
+func peakOf(s record.Story, container string) float64 {
+	return mostOf(s, container, func(p record.Process) float64 { return p.Peak })
+}
+
+// mostOf is the figure of a process, or of a container: of the busier replica, if there are two.
+func mostOf(s record.Story, name string, figure func(record.Process) float64) (most float64) {
+	for _, p := range s.Processes {
+		if p.Name == name || strings.HasPrefix(p.Name, name+" ") {
+			most = max(most, figure(p))
 		}
 	}
-	return record.Story{Seconds: 1}
+	return most
 }

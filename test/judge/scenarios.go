@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -26,123 +27,99 @@ var (
 func readLog(r io.Reader) ([]result, error) {
 	var all []result
 	var figures []string
-	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, 16<<20)
-	for lines.Scan() {
-		line := strings.TrimRight(lines.Text(), " \r")
+	err := eachLine(r, func(line string) {
 		if m := scenarioLine.FindStringSubmatch(line); m != nil {
-			seconds, err := strconv.ParseFloat(m[2], 64)
-			if err != nil {
-				return nil, err
-			}
+			seconds, _ := strconv.ParseFloat(m[2], 64) // the expression takes nothing else
 			all, figures = append(all, result{m[1], seconds, figures}), nil
 		} else if m := figureLine.FindStringSubmatch(line); m != nil {
 			text := strings.Join(strings.Fields(m[1]), " ")
 			figures = append(figures, strings.ToUpper(text[:1])+text[1:]) // a sentence of its own
 		}
+	})
+	if err == nil && len(all) == 0 {
+		err = fmt.Errorf("the log has no line %q", "measured: e2e NAME SECONDS s")
 	}
-	if err := lines.Err(); err != nil {
-		return nil, err
-	}
-	if len(all) == 0 {
-		return nil, fmt.Errorf("the log has no line %q", "measured: e2e NAME SECONDS s")
-	}
-	return all, nil
+	return all, err
 }
-
-// scenarioRow is a line of the page's table. The first two columns are written by hand.
-type scenarioRow struct{ name, proves, ours, upstream, measured string }
 
 const tableHead = "| scenario | what it proves | time | upstream's plugin | measured |\n| --- | --- | --- | --- | --- |\n"
 
-// parseRows reads the page's table. Missing columns are empty.
-func parseRows(text string) ([]scenarioRow, error) {
-	var rows []scenarioRow
-	for line := range strings.Lines(strings.TrimSpace(text)) {
-		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
-		for i := range cells {
-			cells[i] = strings.TrimSpace(cells[i])
+// The columns of the page's table that a run fills. The two before them are written by hand.
+const (
+	oursColumn = iota + 2
+	upstreamColumn
+	measuredColumn
+	columns
+)
+
+const notRun = "not run"
+
+// filled is the page's table with other cells in some of the columns, by the name of the scenario. A row without cells is marked as not run in the
+// first of them. A scenario without a row is an error: nobody has said what it proves.
+func filled(text string, cells map[string][]string, at ...int) (string, error) {
+	table := tableHead
+	for line := range strings.Lines(strings.TrimPrefix(text, tableHead)) {
+		row := make([]string, columns)
+		if copy(row, strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")) < oursColumn {
+			return "", fmt.Errorf("the row %q does not say what the scenario proves", line)
 		}
-		if cells[0] == "scenario" || strings.HasPrefix(cells[0], "---") {
-			continue
+		name := strings.TrimSpace(row[0])
+		for i, column := range at {
+			row[column] = ""
+			if given, ran := cells[name]; ran {
+				row[column] = given[i]
+			} else if i == 0 {
+				row[column] = notRun
+			}
 		}
-		if len(cells) < 2 {
-			return nil, fmt.Errorf("the row %q does not say what the scenario proves", line)
+		delete(cells, name)
+		table += "|"
+		for _, cell := range row {
+			table += strings.TrimRight(" "+strings.TrimSpace(cell), " ") + " |"
 		}
-		cells = append(cells, "", "", "")
-		rows = append(rows, scenarioRow{cells[0], cells[1], cells[2], cells[3], cells[4]})
+		table += "\n"
 	}
-	return rows, nil
+	if len(cells) > 0 {
+		return "", fmt.Errorf("the page has no row for: %s", strings.Join(slices.Sorted(maps.Keys(cells)), "; "))
+	}
+	return table, nil
 }
 
-func scenarioTable(rows []scenarioRow) string {
-	text := tableHead
-	for _, r := range rows {
-		text += "|"
-		for _, cell := range []string{r.name, r.proves, r.ours, r.upstream, r.measured} {
-			text += strings.TrimRight(" "+cell, " ") + " |"
-		}
-		text += "\n"
-	}
-	return text
-}
-
-// withResults writes times and figures into the table. A row that the log does not have is marked as not run. A scenario without a row is an error:
-// nobody has said what it proves.
+// withResults writes times and figures into the table.
 func withResults(text string, results []result) (string, error) {
-	rows, err := parseRows(text)
-	if err != nil {
-		return "", err
-	}
-	for i := range rows {
-		rows[i].ours, rows[i].measured = "not run", ""
-	}
-	var unknown []string
+	cells := map[string][]string{}
 	for _, r := range results {
-		i := slices.IndexFunc(rows, func(row scenarioRow) bool { return row.name == r.name })
-		if i < 0 {
-			unknown = append(unknown, r.name)
-			continue
-		}
-		rows[i].ours = fmt.Sprintf("%.1f s", r.seconds)
-		rows[i].measured = strings.ReplaceAll(strings.Join(r.figures, ". "), "|", "/")
+		cells[r.name] = []string{fmt.Sprintf("%.1f s", r.seconds), strings.ReplaceAll(strings.Join(r.figures, ". "), "|", "/")}
 	}
-	if len(unknown) > 0 {
-		return "", fmt.Errorf("the page has no row for: %s", strings.Join(unknown, "; "))
-	}
-	return scenarioTable(rows), nil
+	return filled(text, cells, oursColumn, measuredColumn)
 }
 
 var upstreamLine = regexp.MustCompile(`^measured: upstream {2}(.+?) +((?:\d+\.\d s|failed|not offered: .+))$`)
 
-// withUpstream writes what the log of `make test-cluster CASE=upstream` says into its column. A row that the log does not have is marked as not run.
+// withUpstream writes what the log of `make test-cluster CASE=upstream` says into its column.
 func withUpstream(text string, log io.Reader) (string, error) {
-	rows, err := parseRows(text)
+	cells := map[string][]string{}
+	err := eachLine(log, func(line string) {
+		if m := upstreamLine.FindStringSubmatch(line); m != nil {
+			cells[m[1]] = m[2:]
+		}
+	})
+	if err == nil && len(cells) == 0 {
+		err = fmt.Errorf("the log has no line %q", "measured: upstream NAME ...")
+	}
 	if err != nil {
 		return "", err
 	}
-	for i := range rows {
-		rows[i].upstream = "not run"
-	}
-	found := 0
-	lines := bufio.NewScanner(log)
+	return filled(text, cells, upstreamColumn)
+}
+
+func eachLine(r io.Reader, do func(line string)) error {
+	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, 16<<20)
 	for lines.Scan() {
-		m := upstreamLine.FindStringSubmatch(strings.TrimRight(lines.Text(), " \r"))
-		if m == nil {
-			continue
-		}
-		i := slices.IndexFunc(rows, func(row scenarioRow) bool { return row.name == m[1] })
-		if i < 0 {
-			return "", fmt.Errorf("the page has no row for: %s", m[1])
-		}
-		rows[i].upstream = m[2]
-		found++
+		do(strings.TrimRight(lines.Text(), " \r"))
 	}
-	if found == 0 {
-		return "", fmt.Errorf("the log has no line %q", "measured: upstream NAME ...")
-	}
-	return scenarioTable(rows), lines.Err()
+	return lines.Err()
 }
 
 // summary is one sentence about the run.

@@ -54,63 +54,72 @@ func recordCluster(bed, root string, in io.Reader, out io.Writer, now time.Time)
 	return cluster{kubernetes, kubelet, now.Format(time.DateOnly), passed, failed}.record(filepath.Join(root, clusterDir))
 }
 
+// matrix is a table with a line for each name, in the order in which the runs have them, and a column for each run.
+func matrix[T any](corner string, runs []T, title func(T) string, names func(T) []string, shown func(name string) string, outcome func(run T, name string) string) string {
+	head, rows, at := []string{corner}, [][]string{}, map[string]int{}
+	for _, r := range runs {
+		head = append(head, title(r))
+		for _, name := range names(r) {
+			if _, known := at[name]; !known {
+				at[name] = len(rows)
+				rows = append(rows, []string{shown(name)})
+			}
+		}
+	}
+	for name, i := range at {
+		for _, r := range runs {
+			rows[i] = append(rows[i], outcome(r, name))
+		}
+	}
+	return page.Table(head, rows)
+}
+
 // versionTable has a line for each bundle and a column for each version. Below it stands why a bundle was refused.
 func versionTable(runs []versionRun) string {
-	var names []string
-	for _, r := range runs {
+	text := matrix("bundle", runs, versionRun.title, func(r versionRun) (names []string) {
 		for _, b := range r.Bundles {
-			if !slices.Contains(names, b.Bundle) {
-				names = append(names, b.Bundle)
-			}
+			names = append(names, b.Bundle)
 		}
-	}
-	head := []string{"bundle"}
-	for _, r := range runs {
-		head = append(head, strings.TrimPrefix(r.Version, "v"))
-	}
-	var rows [][]string
-	for _, name := range names {
-		cells := []string{name}
-		for _, r := range runs {
-			cells = append(cells, r.outcome(name))
-		}
-		rows = append(rows, cells)
-	}
-	var refusals strings.Builder
-	for _, r := range runs {
-		for _, b := range r.Bundles {
-			if b.Refused != "" {
-				refusals.WriteString("- " + strings.TrimPrefix(r.Version, "v") + ", " + b.Bundle + ": `" + firstLine(b.Refused) + "`\n")
-			}
-		}
-	}
-	text := page.Table(head, rows)
-	if refusals.Len() > 0 {
-		text += "\n" + refusals.String()
+		return names
+	}, func(name string) string { return name }, versionRun.outcome)
+	for i, refusal := range refusals(runs) {
+		text += strings.Repeat("\n", max(0, 1-i)) + refusal
 	}
 	return text
 }
 
-func (r versionRun) outcome(name string) string {
-	for _, b := range r.Bundles {
-		switch {
-		case b.Bundle != name:
-		case b.Refused != "":
-			return "refused"
-		case b.Passed:
-			return "passed"
-		default:
-			return "**failed**"
+func (r versionRun) title() string { return strings.TrimPrefix(r.Version, "v") }
+
+func refusals(runs []versionRun) (lines []string) {
+	for _, r := range runs {
+		for _, b := range r.Bundles {
+			if b.Refused != "" {
+				lines = append(lines, "- "+r.title()+", "+b.Bundle+": `"+firstLine(b.Refused)+"`\n")
+			}
 		}
 	}
-	return "not run"
+	return lines
+}
+
+func (r versionRun) outcome(name string) string {
+	i := slices.IndexFunc(r.Bundles, func(b bundle) bool { return b.Bundle == name })
+	switch {
+	case i < 0:
+		return "not run"
+	case r.Bundles[i].Refused != "":
+		return "refused"
+	case r.Bundles[i].Passed:
+		return "passed"
+	}
+	return "**failed**"
 }
 
 // firstLine is the first line that is a sentence about the configuration.
 func firstLine(text string) string {
 	for line := range strings.Lines(text) {
 		if strings.Contains(line, "Kubernetes") {
-			return strings.ReplaceAll(strings.TrimSpace(line), "`", "'")
+			text = line
+			break
 		}
 	}
 	return strings.ReplaceAll(strings.TrimSpace(text), "`", "'")
@@ -183,36 +192,25 @@ func (c cluster) record(dir string) error {
 
 // clusterTable has a line for each test and a column for each cluster.
 func clusterTable(runs []cluster) string {
-	var names []string
-	for _, r := range runs {
-		for _, name := range append(slices.Clone(r.Passed), r.Failed...) {
-			if !slices.Contains(names, name) {
-				names = append(names, name)
-			}
-		}
+	return matrix("test", runs, cluster.title, func(r cluster) []string { return slices.Concat(r.Passed, r.Failed) }, func(name string) string {
+		return strings.ReplaceAll(strings.TrimPrefix(name, "TestEndToEnd/"), "_", " ")
+	}, cluster.outcome)
+}
+
+func (c cluster) title() string {
+	title := strings.TrimPrefix(c.Kubernetes, "v")
+	if c.Kubelet != c.Kubernetes {
+		title += ", kubelet " + strings.TrimPrefix(c.Kubelet, "v")
 	}
-	head := []string{"test"}
-	for _, r := range runs {
-		title := strings.TrimPrefix(r.Kubernetes, "v")
-		if r.Kubelet != r.Kubernetes {
-			title += ", kubelet " + strings.TrimPrefix(r.Kubelet, "v")
-		}
-		head = append(head, title)
+	return title
+}
+
+func (c cluster) outcome(name string) string {
+	switch {
+	case slices.Contains(c.Failed, name):
+		return "**failed**"
+	case slices.Contains(c.Passed, name):
+		return "passed"
 	}
-	var rows [][]string
-	for _, name := range names {
-		cells := []string{strings.ReplaceAll(strings.TrimPrefix(name, "TestEndToEnd/"), "_", " ")}
-		for _, r := range runs {
-			switch {
-			case slices.Contains(r.Failed, name):
-				cells = append(cells, "**failed**")
-			case slices.Contains(r.Passed, name):
-				cells = append(cells, "passed")
-			default:
-				cells = append(cells, "not run")
-			}
-		}
-		rows = append(rows, cells)
-	}
-	return page.Table(head, rows)
+	return "not run"
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 )
@@ -33,11 +34,8 @@ func ReadAudit(r io.Reader) (Audit, error) {
 		if err := json.Unmarshal(lines.Bytes(), &c); err != nil {
 			return nil, fmt.Errorf("audit event: %w", err)
 		}
-		switch c.Verb {
-		case "create", "update", "patch", "delete":
-			if c.Stage == "ResponseComplete" && c.Status.Code < 300 {
-				all = append(all, c)
-			}
+		if slices.Contains([]string{"create", "update", "patch", "delete"}, c.Verb) && c.Stage == "ResponseComplete" && c.Status.Code < 300 {
+			all = append(all, c)
 		}
 	}
 	return all, lines.Err()
@@ -51,18 +49,10 @@ func (a Audit) by(user string, of object, verbs ...string) Audit {
 	var found Audit
 	for _, c := range a {
 		ref := c.ObjectRef
-		sub := of.subresource
-		if sub == "-" {
-			sub = ""
-		}
-		if !strings.HasSuffix(c.User.Username, user) || ref.Resource != of.resource || ref.Name != of.name ||
-			of.namespace != "" && ref.Namespace != of.namespace || of.subresource != "" && ref.Subresource != sub {
-			continue
-		}
-		for _, verb := range verbs {
-			if c.Verb == verb {
-				found = append(found, c)
-			}
+		sub := strings.TrimPrefix(of.subresource, "-")
+		if slices.Contains(verbs, c.Verb) && strings.HasSuffix(c.User.Username, user) && ref.Resource == of.resource && ref.Name == of.name &&
+			(of.namespace == "" || ref.Namespace == of.namespace) && (of.subresource == "" || ref.Subresource == sub) {
+			found = append(found, c)
 		}
 	}
 	return found

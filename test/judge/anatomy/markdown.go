@@ -3,6 +3,7 @@ package anatomy
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 )
@@ -57,15 +58,18 @@ func (g group) repetitions() int {
 }
 
 func (g group) total() (mean, least, most float64) {
-	for i, run := range g.runs {
+	least = math.Inf(1)
+	for _, run := range g.runs {
 		s := run.Seconds()
 		mean += s / float64(len(g.runs))
-		most = max(most, s)
-		if least = min(least, s); i == 0 {
-			least = s
-		}
+		least, most = min(least, s), max(most, s)
 	}
 	return mean, least, most
+}
+
+// head is the head of a table: columns of words, then columns of numbers.
+func head(words, numbers []string) string {
+	return "| " + strings.Join(slices.Concat(words, numbers), " | ") + " |\n|" + strings.Repeat(" --- |", len(words)) + strings.Repeat(" ---: |", len(numbers)) + "\n"
 }
 
 // Markdown are the tables of the page: each flow by layer, and each flow step by step.
@@ -73,11 +77,11 @@ func (m Measurement) Markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Measured on %s. Seconds, averages over all runs; a run of many pods counts each pod.\n\n", m.When)
 	b.WriteString("![time of each flow by layer](../../../docs/images/e2e-anatomy.svg)\n\n")
-	b.WriteString("| flow | driver | runs | total (least to most) |")
+	numbers := []string{"runs", "total (least to most)"}
 	for _, layer := range Layers {
-		fmt.Fprintf(&b, " %s |", layer)
+		numbers = append(numbers, string(layer))
 	}
-	b.WriteString("\n| --- | --- | ---: | ---: |" + strings.Repeat(" ---: |", len(Layers)) + "\n")
+	b.WriteString(head([]string{"flow", "driver"}, numbers))
 	groups := m.groups()
 	for _, g := range groups {
 		mean, least, most := g.total()
@@ -112,9 +116,10 @@ type step struct {
 // steps is the table of one flow: a row for each step, a column for each driver.
 func steps(flow []group) string {
 	var order []step
+	var drivers []string
 	seconds := make([]map[step]float64, len(flow))
 	for i, g := range flow {
-		seconds[i] = map[step]float64{}
+		seconds[i], drivers = map[step]float64{}, append(drivers, g.driver)
 		for _, run := range g.runs {
 			for at, p := range run.Parts {
 				s := step{p.Layer, p.Step}
@@ -126,11 +131,7 @@ func steps(flow []group) string {
 		}
 	}
 	var b strings.Builder
-	b.WriteString("| until | layer |")
-	for _, g := range flow {
-		fmt.Fprintf(&b, " %s |", g.driver)
-	}
-	b.WriteString("\n| --- | --- |" + strings.Repeat(" ---: |", len(flow)) + "\n")
+	b.WriteString(head([]string{"until", "layer"}, drivers))
 	for _, s := range order {
 		fmt.Fprintf(&b, "| %s | %s |", s.name, s.layer)
 		for i := range flow {

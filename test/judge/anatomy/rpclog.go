@@ -66,33 +66,18 @@ func logLine(line string) (pod string, at time.Time, text string, ok bool) {
 
 // own reads the attributes that driver/rpc.Log writes.
 func own(at time.Time, attributes string) (RPC, error) {
-	rpc := RPC{End: at}
-	var volume, name string
+	fields := map[string]string{}
 	for _, field := range strings.Fields(attributes) {
 		key, value, _ := strings.Cut(field, "=")
-		switch key {
-		case "method":
-			rpc.Method = value
-		case "volume":
-			volume = value
-		case "name":
-			name = value
-		case "duration":
-			took, err := time.ParseDuration(value)
-			if err != nil {
-				return RPC{}, fmt.Errorf("the log line of an RPC: %w", err)
-			}
-			rpc.Begin = at.Add(-took)
-		case "code":
-			rpc.Failed = value != "OK"
-		}
+		fields[key] = value
 	}
-	rpc.Object = volume
-	if rpc.Method == "CreateVolume" {
-		rpc.Object = name
-	}
-	if rpc.Method == "" || rpc.Begin.IsZero() {
+	took, err := time.ParseDuration(fields["duration"])
+	if err != nil || fields["method"] == "" {
 		return RPC{}, fmt.Errorf("the log line of an RPC has no method or duration: %s", attributes)
+	}
+	rpc := RPC{fields["method"], fields["volume"], at.Add(-took), at, fields["code"] != "OK"}
+	if rpc.Method == "CreateVolume" {
+		rpc.Object = fields["name"]
 	}
 	return rpc, nil
 }

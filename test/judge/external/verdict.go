@@ -100,29 +100,21 @@ type row struct {
 
 func (v Verdict) rows() map[string]*row {
 	rows := map[string]*row{}
-	of := func(t Test) *row {
-		for _, suite := range []string{t.Suite(), "all"} {
-			if rows[suite] == nil {
-				rows[suite] = &row{}
+	count := func(tests []Test, of func(*row) *int) {
+		for _, t := range tests {
+			for _, suite := range []string{t.Suite(), "all"} {
+				if rows[suite] == nil {
+					rows[suite] = &row{}
+				}
+				rows[suite].time += t.Time
+				*of(rows[suite])++
 			}
 		}
-		rows["all"].time += t.Time
-		rows[t.Suite()].time += t.Time
-		return rows[t.Suite()]
 	}
-	for _, t := range v.Passed {
-		of(t).passed++
-		rows["all"].passed++
-	}
-	for _, t := range v.Failed {
-		of(t).failed++
-		rows["all"].failed++
-	}
+	count(v.Passed, func(r *row) *int { return &r.passed })
+	count(v.Failed, func(r *row) *int { return &r.failed })
 	for _, tests := range v.Skipped {
-		for _, t := range tests {
-			of(t).skipped++
-			rows["all"].skipped++
-		}
+		count(tests, func(r *row) *int { return &r.skipped })
 	}
 	return rows
 }

@@ -76,7 +76,12 @@ func Read(path string, since time.Time, mark string) ([]Call, error) {
 		if info.ModTime().Before(since) {
 			continue
 		}
-		calls, err := readFile(file, []byte(mark))
+		f, err := os.Open(file)
+		if err != nil {
+			return nil, err
+		}
+		calls, err := decode(f, []byte(mark))
+		f.Close()
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
@@ -87,15 +92,6 @@ func Read(path string, since time.Time, mark string) ([]Call, error) {
 		}
 	}
 	return all, nil
-}
-
-func readFile(path string, mark []byte) ([]Call, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return decode(f, mark)
 }
 
 func decode(log io.Reader, mark []byte) ([]Call, error) {
