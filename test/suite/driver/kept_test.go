@@ -120,6 +120,33 @@ func TestALeftoverOfAnAvailableVolumeStopsNoMove(t *testing.T) {
 	})
 }
 
+// Cinder may ask Nova about every attachment that has a server and a connection, whatever its status (is_safe_delete in volume/api.py). Where it refuses the
+// delete of a leftover that blocks the volume, the detach is not done, and the answer has the command.
+func TestALeftoverThatCinderKeepsEndsNoDetach(t *testing.T) {
+	az1, _ := servers()
+	for _, left := range []string{"reserved", "attaching", "attached", "detaching"} {
+		t.Run(left, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				sim := simulated()
+				d := startWith(t, sim)
+				id := made(t, d)
+				attachment := sim.AddAttachment(id, az1, left)
+				sim.SetFault(openstacksim.Fault{
+					Method: http.MethodDelete, Path: "/volume/v3/*/attachments/*", Status: http.StatusConflict,
+					Message: "ConflictNovaUsingAttachment: Detach volume from instance " + az1 + " using the Compute API",
+				})
+				err := unpublish(t, d, id, az1)
+				if err == nil {
+					t.Fatalf("the detach counts as done, and the attachment is %s", left)
+				}
+				if text := status.Convert(err).Message(); !strings.Contains(text, "volume attachment delete "+attachment) {
+					t.Errorf("no command in %q", text)
+				}
+			})
+		})
+	}
+}
+
 func TestAPlainDetachTakesFourRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sim := openstacksim.New(openstacksim.Default())
