@@ -103,8 +103,7 @@ func (n *node) discover(t *testing.T, bus string) (found, starved time.Duration)
 	return 0, 0
 }
 
-// startClock begins to measure. The result gives the time since then, and how much of it QEMU waited for a processor of the host: there may be other
-// work on it.
+// startClock begins to measure. The result gives the time since then, and how much of it QEMU waited for a processor of the host.
 func (n *node) startClock(t *testing.T) func() (took, starved time.Duration) {
 	t.Helper()
 	began := time.Now()
