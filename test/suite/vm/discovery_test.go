@@ -17,8 +17,8 @@ import (
 // plugs is how many disks a measurement of the discovery time plugs.
 const plugs = 20
 
-// soon is a limit that only a broken driver exceeds: the driver reads sysfs every 200 ms, and QEMU emulates the processor. RESULTS.md has the
-// measured times.
+// soon is a limit that only a broken driver exceeds: the driver reads sysfs every 200 ms, and QEMU emulates the processor. What QEMU waited for a
+// processor of the host does not count, so that other work on the host decides nothing. RESULTS.md has the measured times.
 const soon = 500 * time.Millisecond
 
 func TestAVirtioDiskIsFoundSoon(t *testing.T) {
@@ -49,27 +49,21 @@ func TestDisksAreFoundSoon(t *testing.T) {
 
 // measureDiscovery plugs disks that the driver waits for.
 func (n *node) measureDiscovery(t *testing.T, bus string) {
-	var took, starved []time.Duration
+	var took, starved, own []time.Duration
 	for range plugs {
-		var before time.Duration
-		var err error
-		took = append(took, n.discover(t, bus, func() {
-			before, err = n.Starved()
-			must(t, "read how long QEMU waited", err)
-		}))
-		after, err := n.Starved()
-		must(t, "read how long QEMU waited", err)
-		starved = append(starved, after-before)
+		found, waited := n.discover(t, bus)
+		took, starved, own = append(took, found), append(starved, waited), append(own, found-waited)
 	}
 	slices.Sort(took)
 	slices.Sort(starved)
+	slices.Sort(own)
 	median, late := percentile(took, 50), percentile(took, 95)
 	t.Logf("%s, %s: found after the kernel's event: median %s, 95%% within %s, at most %s", n.Machine, bus, median, late, took[len(took)-1])
-	record(t, "From the kernel's event to the answer of NodeStageVolume, and how long QEMU waited for a processor of the host from plug to unplug",
+	record(t, "From the kernel's event to the answer of NodeStageVolume, and how long QEMU waited for a processor of the host from plug to answer",
 		"machine | bus | plugs | least | median | 95% within | most | QEMU waited, median | 95% within",
 		n.Machine, bus, len(took), took[0], median, late, took[len(took)-1], percentile(starved, 50), percentile(starved, 95))
-	if median > soon {
-		t.Errorf("want disks found within %s of the kernel's event, got %s in the middle of %v", soon, median, took)
+	if without := percentile(own, 50); without > soon {
+		t.Errorf("want disks found within %s of the kernel's event, got %s in the middle, and %s without what QEMU waited, of %v", soon, median, without, took)
 	}
 }
 
@@ -78,11 +72,11 @@ func percentile(sorted []time.Duration, of int) time.Duration {
 	return sorted[(len(sorted)*of+99)/100-1]
 }
 
-// discover plugs a disk that the driver waits for. It returns the time from the kernel event to the answer of the driver, by the clock of the
-// guest. It calls whileWaiting before it plugs the disk.
-func (n *node) discover(t *testing.T, bus string, whileWaiting func()) time.Duration {
+// discover plugs a disk that the driver waits for. It returns the time from the kernel's event to the answer of the driver, by the clock of the guest,
+// and how long QEMU waited for a processor from the plug to the answer.
+func (n *node) discover(t *testing.T, bus string) (found, starved time.Duration) {
 	t.Helper()
-	const waited = 1700 * time.Millisecond // several polls
+	const polls = 1700 * time.Millisecond // several of them
 	c := claim{id: newVolume()}
 	before, err := n.Uevents(0)
 	must(t, "read the events", err)
@@ -90,22 +84,37 @@ func (n *node) discover(t *testing.T, bus string, whileWaiting func()) time.Dura
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	go func() { staged <- n.stage(ctx, c) }()
-	time.Sleep(waited)
-	whileWaiting()
+	time.Sleep(polls)
+	clock := n.startClock(t)
 	must(t, "plug", n.Plug(guest.Disk{Volume: c.id, Bus: bus, LUN: 1, Bytes: gib}))
 	must(t, "stage", <-staged)
-	found := n.answered(t, "NodeStageVolume", c.id)
+	_, starved = clock()
+	answered := n.answered(t, "NodeStageVolume", c.id)
 	events, err := n.Uevents(len(before))
 	must(t, "read the events", err)
 	for _, e := range events {
 		if newDisk(e) {
 			must(t, "release", n.release(ctx, c))
 			n.unplug(t, c.id)
-			return found.Sub(e.At)
+			return answered.Sub(e.At), starved
 		}
 	}
 	t.Fatalf("the kernel reported no disk, only %v", events)
-	return 0
+	return 0, 0
+}
+
+// startClock begins to measure. The result gives the time since then, and how much of it QEMU waited for a processor of the host.
+func (n *node) startClock(t *testing.T) func() (took, starved time.Duration) {
+	t.Helper()
+	began := time.Now()
+	before, err := n.Starved()
+	must(t, "read how long QEMU waited", err)
+	return func() (time.Duration, time.Duration) {
+		t.Helper()
+		after, err := n.Starved()
+		must(t, "read how long QEMU waited", err)
+		return time.Since(began), after - before
+	}
 }
 
 // answered is the time of the last answer for a volume in the log of the driver.
