@@ -34,7 +34,22 @@ func (s *walk) consumer() {
 		})
 		return
 	}
+	if p := s.Pods[0]; strings.Contains(whyUnscheduled(p), "provisioning failed for PVC") {
+		// The provisioner gives the choice back after a final error, and the scheduler chooses again.
+		s.done(stepPod, "the scheduler chooses a node for pod %s again: the driver could not create the volume for the last one", p.Name)
+		return
+	}
 	s.unscheduled(s.Pods[0])
+}
+
+// whyUnscheduled is the message of the scheduler.
+func whyUnscheduled(p corev1.Pod) string {
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
+			return c.Message
+		}
+	}
+	return ""
 }
 
 // unscheduled says why the scheduler finds no node.

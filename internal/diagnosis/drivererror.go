@@ -131,6 +131,9 @@ func (s *walk) driverError(name, what string, began time.Time, text string, o *O
 	if strings.HasPrefix(string(id), "quota.") && s.Claim != nil {
 		step.Why = sentence(step.Why, s.fullQuotas())
 	}
+	if id == cause.CreateZone && strings.Contains(text, "; the source, ") {
+		step.Do = slices.Insert(step.Do, 0, "Cinder makes the copy only in the zone of its source, which the error names: "+pages.Restore.String())
+	}
 	if step.Do == nil {
 		step.Do = append([]string{row.Do}, advice...)
 	}

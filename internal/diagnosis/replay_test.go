@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
@@ -243,5 +244,25 @@ func TestOnlyTheQuotasOfTheTypeOfTheClassAreNamed(t *testing.T) {
 		if !strings.Contains(quotas, want) || len(want) > 30 && quotas != want {
 			t.Errorf("type %q: want %q, got %q", class, want, quotas)
 		}
+	}
+}
+
+// After a final error the provisioner takes the chosen node out of the claim. The pod then has no node because of the driver's error, which counts.
+func TestAPodThatHasNoNodeBecauseOfTheVolumeIsNotTheCause(t *testing.T) {
+	f := readingsOf(t, recordings(t)["zone-without-backend"])
+	delete(f.Claim.Annotations, "volume.kubernetes.io/selected-node")
+	f.Pods = []corev1.Pod{{Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{
+		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: `running PreBind plugin "VolumeBinding": binding volumes: provisioning failed for PVC "data"`,
+	}}}}}
+	f.Operations = nil
+	for i, e := range f.Events {
+		if e.Reason == "ProvisioningFailed" {
+			f.Events[i].Message = "rpc error: code = ResourceExhausted desc = create: Cinder cannot create the volume in any allowed zone (tried az1); the source, snapshot s, is in zone az2: HTTP 400 [create.zone]"
+		}
+	}
+	report := diagnosis.Diagnose(f)
+	last := report.Steps[len(report.Steps)-1]
+	if report.Cause != "create.zone" || len(last.Do) == 0 || !strings.Contains(last.Do[0], "the zone of its source") {
+		t.Errorf("want create.zone, and the zone of the source as advice: %+v", report)
 	}
 }

@@ -22,6 +22,7 @@ const (
 	ImportAVolume        Page = "how-to/import-a-volume.md|Import a volume, a snapshot or a backup|Import an existing volume"
 	Orphans              Page = "how-to/troubleshoot.md|Troubleshoot a volume|Orphans"
 	ReplaceUpstream      Page = "how-to/replace-upstream.md|Replace upstream's cinder-csi-plugin"
+	Restore              Page = "how-to/backup-and-restore.md|Back up and restore|Restore"
 	RightsToDiagnose     Page = "how-to/troubleshoot.md|Troubleshoot a volume|Rights"
 	RotateCredentials    Page = "how-to/rotate-credentials.md|Replace the credentials of the driver"
 	RulesOfTheGenerator  Page = "reference/access-rules.md|Access rules|Rules of the generator"
