@@ -11,7 +11,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/cinder-csi/cinder-csi/internal/printable"
+	"github.com/cinder-csi/cinder-csi/internal/shell"
 )
 
 // Row is one volume of a list.
@@ -231,7 +231,7 @@ func PrintList(out io.Writer, l Listing, columns int) error {
 	p.unseen(l.Unseen)
 	p.line(fmt.Sprintf("\n%s, %d with a finding", Counted(len(l.Volumes), "volume"), l.Wrong()))
 	if len(l.Pending) > 0 {
-		p.line(printable.Line(fmt.Sprintf("%s Pending; to explain one: kubectl cinder volume %s", Counted(len(l.Pending), "claim"), l.Pending[0])))
+		p.line(fmt.Sprintf("%s Pending; to explain one: kubectl cinder volume %s", Counted(len(l.Pending), "claim"), shell.Word(l.Pending[0])))
 	}
 	return p.err
 }

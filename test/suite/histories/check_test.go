@@ -40,14 +40,14 @@ type origin struct {
 	lost       bool // no process got the reply
 }
 
-// twice reports whether another process created something of the same name.
-func (l *ledger) createdTwice(o *origin) bool {
+// createdTwice reports whether another process created something of the same name, and whether Cinder dates both to one second.
+func (l *ledger) createdTwice(o *origin) (twice, oneSecond bool) {
 	for _, other := range l.origin {
 		if other.name == o.name && other.what == o.what && other.process != o.process {
-			return true
+			twice, oneSecond = true, oneSecond || other.acted.Unix() == o.acted.Unix()
 		}
 	}
-	return false
+	return twice, oneSecond
 }
 
 func (l *ledger) make() {
@@ -101,12 +101,12 @@ func (w *world) lost(q request) {
 }
 
 // guard checks each request that changes something. It may touch only an object that an RPC of this process names, or one with the name of
-// a create in progress.
-func (w *world) guard(p *process, q request) {
+// a create in progress. The driver sent it at a time of its own: an RPC may end while the request is on its way to the cloud.
+func (w *world) guard(p *process, q request, sent time.Time) {
 	calls := w.callsOf(p)
 	doing := func(op operation, fits func(c call) bool) bool {
 		return slices.ContainsFunc(calls, func(c call) bool {
-			return c.do == op && (c.ended.IsZero() || !c.answered && time.Since(c.ended) <= onItsWay) && fits(c)
+			return c.do == op && (c.ended.IsZero() || !c.ended.Before(sent) || !c.answered && time.Since(c.ended) <= onItsWay) && fits(c)
 		})
 	}
 	allowed := false
@@ -191,7 +191,7 @@ func (w *world) checkNothingExists(c *call, code codes.Code) {
 
 // exempt reports whether an object is a duplicate that may stay. No process got the reply to its create, and either the process has ended,
 // or another process got a call for the name. Two processes may also create one name at the same time. Then the younger one may stay if
-// Cinder failed to delete it, or if a wrong clock hides which one is younger.
+// Cinder failed to delete it, or if a wrong clock or one second of Cinder hides which one is younger.
 func (w *world) exempt(id string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -199,7 +199,7 @@ func (w *world) exempt(id string) bool {
 	if o == nil {
 		return false
 	}
-	if (w.history.Skew != 0 || w.ledger.undeletable[id]) && w.ledger.createdTwice(o) {
+	if twice, oneSecond := w.ledger.createdTwice(o); oneSecond || twice && (w.history.Skew != 0 || w.ledger.undeletable[id]) {
 		return true
 	}
 	if !o.lost && !o.process.dead() {

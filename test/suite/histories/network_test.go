@@ -27,7 +27,7 @@ func (n network) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err := r.Context().Err(); err != nil {
 		return nil, err
 	}
-	q := read(r)
+	q, sent := read(r), time.Now()
 	if !pause(r.Context(), p, w.offset(q.class+q.object()+r.URL.RawQuery)) {
 		return n.left(r)
 	}
@@ -40,7 +40,7 @@ func (n network) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, errKilled
 	}
 	if q.changes() {
-		w.guard(p, q)
+		w.guard(p, q, sent)
 	}
 	if slow := w.slowness(); slow > 0 && !pause(r.Context(), p, slow) {
 		return n.left(r)
