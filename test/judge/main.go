@@ -3,7 +3,7 @@
 //
 //	go test -json … | go run ./test/judge clouds -bed DIR      a run on a cloud of test/bed/clouds: the record of that cloud, and the table
 //	go test -json … | go run ./test/judge versions -bed DIR    a run on a whole cluster
-//	go run ./test/judge report -log FILE [-when TEXT] | -upstream FILE | -anatomy FILE | -suite FILE    the results of the cluster of three nodes
+//	go run ./test/judge report -log FILE [-when TEXT] | -upstream FILE | -anatomy FILE | -suite FILE | -openshift FILE    the results of the cluster of three nodes
 //	go run ./test/judge scale                                  the tables of large clusters
 //
 // Each also fills its pages from all records; without -bed it does that alone.
@@ -76,6 +76,7 @@ func main() {
 	set.StringVar(&f.given.upstream, "upstream", "", "what `make test-cluster CASE=upstream` printed")
 	set.StringVar(&f.given.anatomy, "anatomy", "", "what `make measure WHAT=anatomy` measured")
 	set.StringVar(&f.given.suite, "suite", "", "the summary of the external-storage suite")
+	set.StringVar(&f.given.openShift, "openshift", "", "what `make test-cluster CASE=openshift` printed")
 	name := ""
 	if len(os.Args) > 1 {
 		name = os.Args[1]

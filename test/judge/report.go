@@ -16,6 +16,7 @@ type given struct {
 	upstream  string // what `make test-cluster CASE=upstream` printed
 	anatomy   string // what `make measure WHAT=anatomy` measured
 	suite     string // the summary of the external-storage suite
+	openShift string // what `make test-cluster CASE=openshift` printed
 }
 
 // clusterResults has what the runs on the cluster of three nodes showed.
@@ -23,8 +24,8 @@ const clusterResults = "test/suite/cluster/RESULTS.md"
 
 // report writes what is given into the results, and leaves the rest of them as it is.
 func report(root string, g given) error {
-	if g.log == "" && g.upstream == "" && g.anatomy == "" && g.suite == "" {
-		return errors.New("give -log, -upstream, -anatomy or -suite")
+	if g == (given{when: g.when}) {
+		return errors.New("give -log, -upstream, -anatomy, -suite or -openshift")
 	}
 	path, parts := filepath.Join(root, clusterResults), map[string]string{}
 	content, err := os.ReadFile(path)
@@ -63,6 +64,11 @@ func report(root string, g given) error {
 			return err
 		}
 		parts["suite"] = string(summary)
+	}
+	if g.openShift != "" {
+		if parts["openshift"], err = readFile(g.openShift, openShiftTables); err != nil {
+			return err
+		}
 	}
 	return page.Fill(path, parts)
 }
