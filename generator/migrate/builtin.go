@@ -93,7 +93,7 @@ func (a Adoption) openShiftSwap() []Step {
 }
 
 func (a Adoption) openShiftBack() []Step {
-	s := Step{Text: "Delete the two workloads of the bundle and its CSIDriver. OpenShift's operator then creates its own again. Never use kubectl delete -k: it also deletes the classes and the namespaces."}
+	s := Step{Text: "Delete the two workloads of the bundle and its CSIDriver. OpenShift's operator then creates its own again. New claims and moved pods wait up to three minutes, for the leases of its former pods. Never use kubectl delete -k: it also deletes the classes and the namespaces."}
 	for _, w := range a.Bundle.Workloads {
 		s.Commands = append(s.Commands, remove(w))
 	}
