@@ -136,16 +136,18 @@ func (p *platform) giveRange(t *testing.T, namespace string) {
 	if err := json.Unmarshal([]byte(p.kubectl(t, "get", "namespace", namespace, "-o", "json")), &labels); err != nil {
 		t.Fatal(err)
 	}
-	var missing []string
+	// By kubectl label: kubectl apply --server-side would take from the object what makes it one of kubectl apply. OpenShift's controller does not.
+	label := []string{"label", "namespace", namespace, "--field-manager=pod-security-admission-label-synchronization-controller"}
 	for _, mode := range []string{"audit", "warn"} {
 		for suffix, value := range map[string]string{"": "restricted", "-version": "latest"} {
 			if key := "pod-security.kubernetes.io/" + mode + suffix; labels.Metadata.Labels[key] == "" {
-				missing = append(missing, fmt.Sprintf("%q: %q", key, value))
+				label = append(label, key+"="+value)
 			}
 		}
 	}
-	p.applyAs(t, "pod-security-admission-label-synchronization-controller",
-		fmt.Sprintf("{apiVersion: v1, kind: Namespace, metadata: {name: %s, labels: {%s}}}", namespace, strings.Join(missing, ", ")))
+	if len(label) > 4 {
+		p.kubectl(t, label...)
+	}
 }
 
 // applyAs applies a manifest as another controller, and takes no field from anybody.
