@@ -58,7 +58,9 @@ func TestARedirectOfTheAPIIsNotFollowed(t *testing.T) {
 	var asked atomic.Int32
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
 	t.Cleanup(elsewhere.Close)
-	c := serve(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, elsewhere.URL, http.StatusTemporaryRedirect) })
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, elsewhere.URL, http.StatusTemporaryRedirect)
+	})
 	var into any
 	if err := c.Get(t.Context(), "/api/v1/nodes/a", &into); !errors.Is(err, ErrUnreachable) || asked.Load() != 0 {
 		t.Errorf("%d requests went elsewhere: %v", asked.Load(), err)
