@@ -191,7 +191,7 @@ func (w *world) checkNothingExists(c *call, code codes.Code) {
 
 // exempt reports whether an object is a duplicate that may stay. No process got the reply to its create, and either the process has ended,
 // or another process got a call for the name. Two processes may also create one name at the same time. Then the younger one may stay if
-// Cinder failed to delete it, or if a wrong clock or one second of Cinder hides which one is younger.
+// Cinder failed to delete it, or if one second or a wrong clock hides which one is younger.
 func (w *world) exempt(id string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -72,8 +72,8 @@ func percentile(sorted []time.Duration, of int) time.Duration {
 	return sorted[(len(sorted)*of+99)/100-1]
 }
 
-// discover plugs a disk that the driver waits for. It returns the time from the kernel's event to the answer of the driver, by the clock of the guest,
-// and how long QEMU waited for a processor from the plug to the answer.
+// discover plugs a disk that the driver waits for. It returns the time from the kernel's event to the answer of the driver, by the clock of the guest.
+// Starved is how long QEMU waited for a processor from the plug to the answer.
 func (n *node) discover(t *testing.T, bus string) (found, starved time.Duration) {
 	t.Helper()
 	const polls = 1700 * time.Millisecond // several of them
