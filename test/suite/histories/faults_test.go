@@ -202,13 +202,20 @@ func (w *world) repairAttachments(v openstacksim.VolumeState) {
 	}
 }
 
-// repairDuplicate deletes the duplicate of a snapshot that the hold-off allows. A duplicate snapshot prevents that its volume is deleted.
+// repairDuplicate deletes the duplicate of a snapshot that the hold-off allows. A duplicate snapshot prevents that its volume is deleted. An
+// administrator does not delete what a call is about to return: faults can keep the first OK back for longer than ten minutes.
 func (w *world) repairDuplicate(s openstacksim.SnapshotState) {
 	w.mu.Lock()
 	o, owner := w.ledger.origin[s.ID], w.ledger.snapshots[s.ID]
 	old := o != nil && time.Since(o.acted) > 10*time.Minute
+	asked := false
+	for _, calls := range w.calls {
+		asked = asked || slices.ContainsFunc(calls, func(c *call) bool {
+			return c.do == createSnapshot && c.ended.IsZero() && strings.Contains(s.Name, c.name)
+		})
+	}
 	w.mu.Unlock()
-	if owner != nil || !old || !w.exempt(s.ID) {
+	if owner != nil || !old || asked || !w.exempt(s.ID) {
 		return
 	}
 	w.note("an administrator deletes the duplicate %s", w.plain(s.ID))
