@@ -53,7 +53,6 @@ func (w *world) cause(f fault) {
 	case leaderChanged:
 		w.recordFault(f)
 		w.elect(f.Replica % w.history.Replicas)
-		w.disturb(0) // the sidecars of the new leader begin with their shortest waits
 	case reloaded:
 		w.recordFault(f)
 		w.reload()

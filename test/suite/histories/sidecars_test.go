@@ -94,7 +94,7 @@ func callUntilDone[A any](w *world, o work[A]) {
 				continue
 			}
 			now = w.leads(o.by)
-			changed, attempts, retry = now.changed, 0, nil
+			changed, attempts, quiet, retry = now.changed, 0, 0, nil // the new leader begins with its shortest waits
 			w.note("the leader of %s is replica %d: %s", o.by, now.replica, w.plain(o.rpc.String()))
 			call()
 		case <-retry:
