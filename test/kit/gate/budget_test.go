@@ -19,16 +19,23 @@ func TestAPackageAboveItsBudgetIsNamed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := readUsage(strings.NewReader("/top/c\t26000000000\n/top/a/b\t39000000000\n/top/d\t1000000000\n"), "/top")
+	all, err := readUsage(strings.NewReader("/top/c\t76000000000\n/top/a/b\t119000000000\n/top/d\t1000000000\n"), "/top")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var out strings.Builder
-	if diff := cmp.Diff([]string{"c (26 s of 25)"}, exceeded(all, budgets, &out)); diff != "" {
+	if diff := cmp.Diff([]string{"c (76 s of 25)"}, exceeded(all, budgets, &out)); diff != "" {
 		t.Error(diff)
 	}
-	if want := "  39.0 s of processor time  a/b\n"; !strings.HasPrefix(out.String(), want) || !strings.HasSuffix(out.String(), "  66.0 s in all\n") {
-		t.Errorf("want the most expensive package first and the sum last, got:\n%s", &out)
+	want := ` 119.0 s of processor time  a/b
+WARNING: above its budget of processor time: a/b (119 s of 40)
+  76.0 s of processor time  c
+WARNING: above its budget of processor time: c (76 s of 25)
+   1.0 s of processor time  d
+ 196.0 s in all
+`
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Error(diff)
 	}
 	for _, line := range []string{"a\t40\t\n", "a\tforty\twhy\n", "a 40 why\n"} {
 		if err := os.WriteFile(path, []byte(line), 0o600); err != nil {

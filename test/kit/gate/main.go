@@ -2,7 +2,7 @@
 // that test/skips.txt does not name. It accepts skips for want of root (from others, and with -short) and of tools (from others). It prints failures
 // in full, one line for each package, and the counts at the end.
 //
-// With -budget it also fails if the test binary of a package uses more processor time than the file allows.
+// With -budget it also warns if the test binary of a package uses more processor time than the file allows. It fails at three times as much.
 //
 //	go run ./test/kit/gate [-skips test/skips.txt] [-budget test/budget.txt] -- -race ./...
 package main
