@@ -76,41 +76,45 @@ func TestADuplicateThatCinderRefusesToDeleteIsReported(t *testing.T) {
 	})
 }
 
-// After OK the sidecar calls no more. So a call whose time ends before its DELETE is sent must not answer OK.
-func TestADuplicateWhoseDeleteItsCallerCutsOffIsDeletedByTheRetry(t *testing.T) {
+// After OK the sidecar calls no more. So a call must not answer OK whose DELETE failed for a reason that passes, or was not sent in time.
+func TestADuplicateWhoseDeleteFailsForNowIsDeletedByTheRetry(t *testing.T) {
 	for noun, method := range map[string]string{"volume": "DeleteVolume", "snapshot": "DeleteSnapshot", "backup": "DeleteBackup"} {
-		t.Run(noun, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				begin, backup := time.Now(), noun == "backup"
-				c := cloudtest.New(t, cloudtest.SourceVolume)
-				s, reports, _ := counted(c)
-				create := func(seconds int) (string, error) {
-					p, err := s.snapshots.Create(cloudtest.Within(t, seconds), map[bool]snapshot.Spec{false: snapshotSpec, true: backupSpec}[backup])
-					return string(p.ID), err
-				}
-				left, oldest := func() int { return len(c.Objects(backup)) }, string(cloudtest.SnapshotID(2))
-				for i := range 2 {
-					c.PutSnapshot(backup, cloudtest.SnapshotCreatedAt(cloudtest.OwnSnapshot(2+i, volume.Available), begin.Add(time.Duration(i)*time.Second)))
-				}
-				if noun == "volume" {
-					c = cloudtest.New(t, cloudtest.CreatedAt(cloudtest.OwnVolume(1, volume.Available), begin), cloudtest.CreatedAt(cloudtest.OwnVolume(2, volume.Available), begin.Add(time.Second)))
-					s, reports, _ = counted(c)
-					create = func(seconds int) (string, error) {
-						v, err := s.volumes.Create(cloudtest.Within(t, seconds), volumeSpec)
-						return string(v.ID), err
-					}
-					left, oldest = func() int { return len(c.Volumes()) }, string(cloudtest.VolumeID(1))
-				}
-				c.Fail[method], c.Hook[method] = volume.Errorf(volume.DeadlineExceeded, "the request was not sent"), func() { time.Sleep(time.Minute) }
-				_, err := create(30)
-				cloudtest.WantKind(t, err, volume.DeadlineExceeded, true)
-				delete(c.Fail, method)
-				delete(c.Hook, method)
-				if id, err := create(60); err != nil || id != oldest || left() != 1 || len(*reports) != 0 {
-					t.Errorf("got %s, %v; left %v, reports %v", id, err, c.Remaining(), *reports)
-				}
+		for kind, takes := range map[volume.Kind]time.Duration{volume.DeadlineExceeded: time.Minute, volume.Unavailable: 0, volume.Busy: 0} {
+			t.Run(noun+"/"+kind.String(), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) { deleteFailsForNow(t, noun, method, kind, takes) })
 			})
-		})
+		}
+	}
+}
+
+func deleteFailsForNow(t *testing.T, noun, method string, kind volume.Kind, takes time.Duration) {
+	begin, backup := time.Now(), noun == "backup"
+	c := cloudtest.New(t, cloudtest.SourceVolume)
+	s, reports, _ := counted(c)
+	create := func(seconds int) (string, error) {
+		p, err := s.snapshots.Create(cloudtest.Within(t, seconds), map[bool]snapshot.Spec{false: snapshotSpec, true: backupSpec}[backup])
+		return string(p.ID), err
+	}
+	left, oldest := func() int { return len(c.Objects(backup)) }, string(cloudtest.SnapshotID(2))
+	for i := range 2 {
+		c.PutSnapshot(backup, cloudtest.SnapshotCreatedAt(cloudtest.OwnSnapshot(2+i, volume.Available), begin.Add(time.Duration(i)*time.Second)))
+	}
+	if noun == "volume" {
+		c = cloudtest.New(t, cloudtest.CreatedAt(cloudtest.OwnVolume(1, volume.Available), begin), cloudtest.CreatedAt(cloudtest.OwnVolume(2, volume.Available), begin.Add(time.Second)))
+		s, reports, _ = counted(c)
+		create = func(seconds int) (string, error) {
+			v, err := s.volumes.Create(cloudtest.Within(t, seconds), volumeSpec)
+			return string(v.ID), err
+		}
+		left, oldest = func() int { return len(c.Volumes()) }, string(cloudtest.VolumeID(1))
+	}
+	c.Fail[method], c.Hook[method] = volume.Errorf(kind, "the request failed"), func() { time.Sleep(takes) }
+	_, err := create(30)
+	cloudtest.WantKind(t, err, kind, true)
+	delete(c.Fail, method)
+	delete(c.Hook, method)
+	if id, err := create(60); err != nil || id != oldest || left() != 1 || len(*reports) != 0 {
+		t.Errorf("got %s, %v; left %v, reports %v", id, err, c.Remaining(), *reports)
 	}
 }
 

@@ -258,11 +258,11 @@ func (r *Resource[T]) DeleteYounger(ctx context.Context, found []T, created stri
 				return volume.AfterWrite(err)
 			}
 			err := r.sendDelete(ctx, object, r.Noun+" "+oldest.ID+" has the same name and is older")
-			if err != nil && ctx.Err() != nil { // the caller left first, and only a retry deletes it: after OK there is none
-				return volume.AfterWrite(err)
-			}
-			if err == nil {
+			switch {
+			case err == nil:
 				err = r.awaitDiscarded(ctx, object)
+			case !Final(err): // the cloud failed, or the caller left first; only a retry deletes it, and after OK there is none
+				return volume.AfterWrite(err)
 			}
 			if err != nil {
 				reason = err.Error()
