@@ -248,6 +248,7 @@ func TestDetachWaitsForAnUnconfirmedAttach(t *testing.T) {
 		"Nova attaches":          {comes: 40 * time.Second, takes: 45 * time.Second},
 		"Nova does not attach":   {takes: unconfirmedFor},
 		"Nova attaches late":     {comes: unconfirmedFor - 2*time.Second, takes: unconfirmedFor + 3*time.Second},
+		"Cinder shows it late":   {comes: 92 * time.Second, takes: 96 * time.Second}, // 90 s, and the lag of a database
 		"the attach is too old":  {takes: -1},
 		"a retry attached it":    {comes: time.Second, takes: -2},
 		"the server is gone now": {takes: -3},

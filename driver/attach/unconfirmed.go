@@ -9,9 +9,9 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// unconfirmedFor is how long after an attach or detach was sent Nova may still complete it although its answer was lost. Nova gives the
-// compute host one minute for the device, and then updates the volume in Cinder.
-const unconfirmedFor = 90 * time.Second
+// unconfirmedFor is how long after an attach or detach was sent it may still show although its answer was lost. Nova gives the compute host
+// one minute for the device, and then updates the volume in Cinder. Until Lag later, a read may not show that yet.
+const unconfirmedFor = 90*time.Second + volume.Lag
 
 // unconfirmedRequests are the attaches, or the detaches, of this process whose answers were lost. A detach waits until no such attach can
 // complete after it. An attach waits until no such detach can remove the volume from the same server again.
