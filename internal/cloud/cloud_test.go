@@ -367,6 +367,32 @@ func TestAnExpiredTokenIsRenewedAndTheAnswerAfterItKeepsItsStatus(t *testing.T) 
 	}
 }
 
+// Inventories, reports and logs have the error.
+func TestARenewalThatFailsTellsNoLoginAndNoBody(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{http.StatusUnauthorized, http.StatusServiceUnavailable} {
+		k := &keystone{catalog: catalog(), other: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }}
+		s := k.serve(t)
+		s.AuthURL = strings.Replace(s.AuthURL, "http://", "http://login:gate@", 1)
+		c, err := Connect(t.Context(), s, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		client, err := c.Client("compute", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := time.Unix(1, 0)
+		c.expires.Store(&at)
+		k.status = status
+		_, err = client.Get(t.Context(), client.ServiceURL("servers"), nil, nil)
+		var renewal *gophercloud.ErrUnableToReauthenticate
+		if !errors.As(err, &renewal) || !gophercloud.ResponseCodeIs(renewal.ErrReauth, status) || strings.Contains(err.Error(), "gate") || strings.Contains(err.Error(), "s3cret") {
+			t.Errorf("HTTP %d: %v", status, err)
+		}
+	}
+}
+
 func TestTheTokenIsNotCarriedToAnotherHost(t *testing.T) {
 	t.Parallel()
 	stranger := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
