@@ -132,6 +132,22 @@ func deleteFailsForNow(t *testing.T, noun, method string, kind volume.Kind, take
 	}
 }
 
+// Ceph keeps the image of a volume for half a minute after the crash of a node that used it, and Cinder makes the volume available again.
+func TestADuplicateThatTheBackendKeepsForNowIsDeletedByTheRetry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		young := cloudtest.CreatedAt(cloudtest.OwnVolume(2, volume.Available), time.Now().Add(time.Second))
+		c := cloudtest.New(t, cloudtest.CreatedAt(cloudtest.OwnVolume(1, volume.Available), time.Now()), young)
+		s, reports, _ := counted(c)
+		c.Sim.SetBusy(string(young.ID), true)
+		_, err := s.volumes.Create(cloudtest.Within(t, 60), volumeSpec)
+		cloudtest.WantKind(t, err, volume.Busy, true)
+		c.Sim.SetBusy(string(young.ID), false)
+		if v, err := s.volumes.Create(cloudtest.Within(t, 60), volumeSpec); err != nil || v.ID != cloudtest.VolumeID(1) || len(c.Volumes()) != 1 || len(*reports) != 0 {
+			t.Errorf("got %s, %v; left %v, reports %v", v.ID, err, c.Remaining(), *reports)
+		}
+	})
+}
+
 func TestAYoungerSnapshotThatACallMayHaveReturnedIsKeptAndReported(t *testing.T) {
 	for name, w := range map[string]snapshot.Spec{"snapshot": snapshotSpec, "backup": backupSpec} {
 		t.Run(name, func(t *testing.T) {
