@@ -132,7 +132,7 @@ func deleteFailsForNow(t *testing.T, noun, method string, kind volume.Kind, take
 	}
 }
 
-// Ceph keeps the image of a volume for half a minute after the crash of a node that used it, and Cinder makes the volume available again.
+// After the crash of a node, Ceph keeps the images that it used for half a minute. Cinder then makes such a volume available again.
 func TestADuplicateThatTheBackendKeepsForNowIsDeletedByTheRetry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		young := cloudtest.CreatedAt(cloudtest.OwnVolume(2, volume.Available), time.Now().Add(time.Second))
