@@ -1,6 +1,7 @@
 package attach
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -47,6 +48,48 @@ func TestDetachLeavesOtherServersAlone(t *testing.T) {
 			t.Error(v)
 		}
 	})
+}
+
+// everySecond shows the next volume each second, and then the last one.
+type everySecond []volume.Volume
+
+func (all everySecond) Await(_ context.Context, _ volume.ID, done func(volume.Volume, bool) (bool, error)) (volume.Volume, error) {
+	for i := 0; ; i++ {
+		v := all[min(i, len(all)-1)]
+		if finished, err := done(v, v.ID != ""); finished || err != nil {
+			return v, err
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+// Cinder deletes the attachment first and then changes the status. A status that stays is no reason to wait longer than reads may lag.
+func TestADetachEndsWithTheStatusAfterTheAttachment(t *testing.T) {
+	attached := func(s volume.Status) volume.Volume {
+		return volume.Volume{ID: cloudtest.VolumeID(1), Status: s, Attachments: []volume.Attachment{{Server: cloudtest.ServerA}}}
+	}
+	free := func(s volume.Status) volume.Volume { return volume.Volume{ID: cloudtest.VolumeID(1), Status: s} }
+	for name, test := range map[string]struct {
+		shown everySecond
+		want  volume.Status
+		takes time.Duration
+	}{
+		"at once":            {everySecond{free(volume.Available)}, volume.Available, 0},
+		"both together":      {everySecond{attached(volume.Detaching), free(volume.Available)}, volume.Available, time.Second},
+		"status later":       {everySecond{attached(volume.Detaching), free(volume.Detaching), free(volume.Available)}, volume.Available, 2 * time.Second},
+		"status never":       {everySecond{free(volume.Detaching)}, volume.Detaching, volume.Lag},
+		"the volume is gone": {everySecond{attached(volume.Detaching), {}}, "", time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				begin := time.Now()
+				v, detached, err := New(cloudtest.New(t), test.shown, Options{}).awaitDetached(t.Context(), cloudtest.VolumeID(1), cloudtest.ServerA)
+				if took := time.Since(begin); err != nil || !detached || v.Status != test.want || took != test.takes {
+					t.Errorf("got %q, %t, %v after %v; want %q after %v", v.Status, detached, err, took, test.want, test.takes)
+				}
+			})
+		})
+	}
 }
 
 // Nova deletes server B while server A gives its volume back. Cinder then computes the status again: in-use, because A still has the volume.

@@ -35,6 +35,20 @@ type Cause struct {
 	Passes bool
 }
 
+// driverCauses are the rows that returned adds (driver.go), and claimCauses those that found adds (claim.go).
+var (
+	driverCauses, claimCauses []Cause
+	returned, found           = rows(&driverCauses), rows(&claimCauses)
+)
+
+// rows returns a function that adds a row to a table, and returns its ID.
+func rows(table *[]Cause) func(id ID, means, do string, who Actor, passes bool) ID {
+	return func(id ID, means, do string, who Actor, passes bool) ID {
+		*table = append(*table, Cause{id, means, do, who, passes})
+		return id
+	}
+}
+
 // Driver reports whether the driver returns the cause with an error. The others are what kubectl cinder finds when it compares Kubernetes, Cinder
 // and Nova.
 func (c Cause) Driver() bool {
@@ -46,10 +60,9 @@ func All() []Cause { return slices.Concat(driverCauses, claimCauses) }
 
 // Find returns the row of an ID.
 func Find(id ID) (Cause, bool) {
-	for _, rows := range [][]Cause{driverCauses, claimCauses} {
-		if i := slices.IndexFunc(rows, func(c Cause) bool { return c.ID == id }); i >= 0 {
-			return rows[i], true
-		}
+	all := All()
+	if i := slices.IndexFunc(all, func(c Cause) bool { return c.ID == id }); i >= 0 {
+		return all[i], true
 	}
 	return Cause{}, false
 }
@@ -78,8 +91,7 @@ var ending = regexp.MustCompile(`\[([a-z]+\.[a-z]+(?:-[a-z]+)*)\]`)
 
 // In returns the cause in the text of an event or a log; empty if there is none. The last one counts: what a cloud answered stands before it.
 func In(text string) ID {
-	found := ending.FindAllStringSubmatch(text, -1)
-	for _, match := range slices.Backward(found) {
+	for _, match := range slices.Backward(ending.FindAllStringSubmatch(text, -1)) {
 		if c, known := Find(ID(match[1])); known && c.Driver() {
 			return c.ID
 		}

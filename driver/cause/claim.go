@@ -42,11 +42,3 @@ var (
 	DeleteError      = found("delete.error", "the volume is not deleted, and the error names no cause", "read the error", Cluster, false)
 	DeleteWaiting    = found("delete.waiting", "the volume is being deleted", "wait", Nobody, true)
 )
-
-// claimCauses are the rows above.
-var claimCauses []Cause
-
-func found(id ID, means, do string, who Actor, passes bool) ID {
-	claimCauses = append(claimCauses, Cause{id, means, do, who, passes})
-	return id
-}

@@ -112,11 +112,3 @@ var (
 	DriverStopping     = returned("driver.stopping", "the driver is being stopped", "wait for the next pod of the driver", Nobody, true)
 	DriverDefect       = returned("driver.defect", "the driver did not expect this error", "report it with the log of the driver", Cluster, false)
 )
-
-// driverCauses are the rows above.
-var driverCauses []Cause
-
-func returned(id ID, means, do string, who Actor, passes bool) ID {
-	driverCauses = append(driverCauses, Cause{id, means, do, who, passes})
-	return id
-}

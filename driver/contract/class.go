@@ -162,7 +162,7 @@ func (c StorageClass) VolumeMetadata() (map[string]string, error) {
 			continue
 		}
 		if err := CheckText(key, value); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("key %w", err)
 		}
 		metadata[key] = value
 	}
@@ -190,16 +190,19 @@ func CheckMetadata(key, value string) error {
 	if err := checkMetadataKey(key); err != nil {
 		return err
 	}
-	return CheckText(key, value)
+	if err := CheckText(key, value); err != nil {
+		return fmt.Errorf("key %w", err)
+	}
+	return nil
 }
 
-// CheckText reports a name or a value of metadata that Cinder does not accept, or that could change what others read.
-func CheckText(key, value string) error {
+// CheckText reports the value of a field that Cinder does not accept, or that has control characters.
+func CheckText(field, value string) error {
 	if utf8.RuneCountInString(value) > maxMetadata {
-		return fmt.Errorf("key %.40q: the value is longer than the %d characters that Cinder accepts", key, maxMetadata)
+		return fmt.Errorf("%.40q: the value is longer than the %d characters that Cinder accepts", field, maxMetadata)
 	}
 	if strings.ContainsFunc(value, unicode.IsControl) {
-		return fmt.Errorf("key %.40q: the value %.40q contains a control character, which could change logs and terminals of the cloud", key, value)
+		return fmt.Errorf("%.40q: the value %.40q contains a control character, which could change logs and terminals of the cloud", field, value)
 	}
 	return nil
 }

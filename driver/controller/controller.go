@@ -119,7 +119,7 @@ func validateName(name string) error {
 		return missingField("name")
 	}
 	if err := contract.CheckText("name", name); err != nil {
-		return volume.Errorf(volume.InvalidArgument, "%w", err)
+		return volume.Errorf(volume.InvalidArgument, "the request: %w", err)
 	}
 	return nil
 }

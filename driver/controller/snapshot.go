@@ -62,7 +62,7 @@ func snapshotMetadata(class contract.SnapshotClass, parameters map[string]string
 	for _, key := range contract.SnapshotMetadata {
 		value := parameters[key]
 		if err := contract.CheckText(key, value); err != nil {
-			return nil, volume.Errorf(volume.InvalidArgument, "%w", err)
+			return nil, volume.Errorf(volume.InvalidArgument, "parameter %w", err)
 		}
 		if value != "" {
 			metadata[key] = value

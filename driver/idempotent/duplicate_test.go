@@ -11,6 +11,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/driver/snapshot"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
 	"github.com/cinder-csi/cinder-csi/test/kit/cloudtest"
 )
 
@@ -76,7 +77,11 @@ func TestADuplicateThatCinderRefusesToDeleteIsReported(t *testing.T) {
 	})
 }
 
-// After OK the sidecar calls no more. So a call must not answer OK whose DELETE failed for a reason that passes, or was not sent in time.
+// deletionTooSlow is a DELETE that Cinder accepts, and does not end within the call.
+const deletionTooSlow = 45 * time.Second
+
+// After OK the sidecar calls no more. So a call must not answer OK whose DELETE failed for a reason that passes, or was not sent in time. Nor does
+// it report a duplicate that Cinder is still deleting.
 func TestADuplicateWhoseDeleteFailsForNowIsDeletedByTheRetry(t *testing.T) {
 	for noun, method := range map[string]string{"volume": "DeleteVolume", "snapshot": "DeleteSnapshot", "backup": "DeleteBackup"} {
 		for kind, takes := range map[volume.Kind]time.Duration{volume.DeadlineExceeded: time.Minute, volume.Unavailable: 0, volume.Busy: 0} {
@@ -84,6 +89,9 @@ func TestADuplicateWhoseDeleteFailsForNowIsDeletedByTheRetry(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) { deleteFailsForNow(t, noun, method, kind, takes) })
 			})
 		}
+		t.Run(noun+"/slow", func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { deleteFailsForNow(t, noun, method, volume.DeadlineExceeded, deletionTooSlow) })
+		})
 	}
 }
 
@@ -108,7 +116,13 @@ func deleteFailsForNow(t *testing.T, noun, method string, kind volume.Kind, take
 		}
 		left, oldest = func() int { return len(c.Volumes()) }, string(cloudtest.VolumeID(1))
 	}
-	c.Fail[method], c.Hook[method] = volume.Errorf(kind, "the request failed"), func() { time.Sleep(takes) }
+	if takes == deletionTooSlow {
+		for _, op := range []openstacksim.Operation{openstacksim.DeleteVolume, openstacksim.DeleteSnapshot, openstacksim.DeleteBackup} {
+			c.Sim.SetLatency(op, takes)
+		}
+	} else {
+		c.Fail[method], c.Hook[method] = volume.Errorf(kind, "the request failed"), func() { time.Sleep(takes) }
+	}
 	_, err := create(30)
 	cloudtest.WantKind(t, err, kind, true)
 	delete(c.Fail, method)
@@ -116,6 +130,22 @@ func deleteFailsForNow(t *testing.T, noun, method string, kind volume.Kind, take
 	if id, err := create(60); err != nil || id != oldest || left() != 1 || len(*reports) != 0 {
 		t.Errorf("got %s, %v; left %v, reports %v", id, err, c.Remaining(), *reports)
 	}
+}
+
+// After the crash of a node, Ceph keeps the images that it used for half a minute. Cinder then makes such a volume available again.
+func TestADuplicateThatTheBackendKeepsForNowIsDeletedByTheRetry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		young := cloudtest.CreatedAt(cloudtest.OwnVolume(2, volume.Available), time.Now().Add(time.Second))
+		c := cloudtest.New(t, cloudtest.CreatedAt(cloudtest.OwnVolume(1, volume.Available), time.Now()), young)
+		s, reports, _ := counted(c)
+		c.Sim.SetBusy(string(young.ID), true)
+		_, err := s.volumes.Create(cloudtest.Within(t, 60), volumeSpec)
+		cloudtest.WantKind(t, err, volume.Busy, true)
+		c.Sim.SetBusy(string(young.ID), false)
+		if v, err := s.volumes.Create(cloudtest.Within(t, 60), volumeSpec); err != nil || v.ID != cloudtest.VolumeID(1) || len(c.Volumes()) != 1 || len(*reports) != 0 {
+			t.Errorf("got %s, %v; left %v, reports %v", v.ID, err, c.Remaining(), *reports)
+		}
+	})
 }
 
 func TestAYoungerSnapshotThatACallMayHaveReturnedIsKeptAndReported(t *testing.T) {

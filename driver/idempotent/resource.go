@@ -218,26 +218,15 @@ func Final(err error) bool {
 
 // Discard deletes an object that this driver created, and waits until it is gone. The log shows reason.
 func (r *Resource[T]) Discard(ctx context.Context, object T, reason string) error {
-	if err := r.sendDelete(ctx, object, reason); err != nil {
-		return err
-	}
-	return r.awaitDiscarded(ctx, object)
-}
-
-func (r *Resource[T]) sendDelete(ctx context.Context, object T, reason string) error {
 	f := r.Candidate(object)
 	r.Log.InfoContext(ctx, "deleting a "+r.Noun+" that this driver created", r.Noun, f.ID, "name", f.Name, "status", f.Status, "reason", reason)
 	if err := r.Delete(ctx, object); err != nil && !volume.Is(err, volume.NotFound) {
 		return err
 	}
-	return nil
-}
-
-func (r *Resource[T]) awaitDiscarded(ctx context.Context, object T) error {
 	if err := r.AwaitDeleted(ctx, object); err != nil {
 		return err
 	}
-	r.holdOffs.endAccepted(r.Noun + " " + r.Candidate(object).Name) // what was accepted has shown, and is gone
+	r.holdOffs.endAccepted(r.Noun + " " + f.Name) // what was accepted has shown, and is gone
 	return nil
 }
 
@@ -257,14 +246,11 @@ func (r *Resource[T]) DeleteYounger(ctx context.Context, found []T, created stri
 			if err := r.AwaitDeletable(ctx, object); err != nil {
 				return volume.AfterWrite(err)
 			}
-			err := r.sendDelete(ctx, object, r.Noun+" "+oldest.ID+" has the same name and is older")
-			switch {
+			switch err := r.Discard(ctx, object, r.Noun+" "+oldest.ID+" has the same name and is older"); {
 			case err == nil:
-				err = r.awaitDiscarded(ctx, object)
-			case !Final(err): // the cloud failed, or the caller left first; only a retry deletes it, and after OK there is none
+			case !Final(err): // the cloud failed, or the caller left first; only a retry sees to it, and after OK there is none
 				return volume.AfterWrite(err)
-			}
-			if err != nil {
+			default:
 				reason = err.Error()
 			}
 		}

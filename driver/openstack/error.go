@@ -2,6 +2,7 @@ package openstack
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -291,9 +292,12 @@ func loginError(ctx context.Context, r request, err error) *volume.Error {
 		return volume.Errorf(volume.Unauthenticated, "%s: Keystone refused a new token: the credential expired at %s; put a new one into the Secret ("+pages.RotateCredentials.String()+")",
 			r.object, expired.At.UTC().Format(time.RFC3339)).Cause(cause.CloudCredentials).Op(r.verb)
 	}
-	if errors.As(err, &answer) && answer.Actual < 500 && answer.Actual != http.StatusTooManyRequests {
-		return volume.Errorf(volume.Unauthenticated, "%s: Keystone refused a new token: HTTP %d: %s", r.object, answer.Actual,
-			message(answer.Body)).Cause(cause.CloudCredentials).Op(r.verb)
+	if errors.As(err, &answer) {
+		said := fmt.Sprintf("HTTP %d: %s", answer.Actual, cmp.Or(message(answer.Body), http.StatusText(answer.Actual))) // gophercloud names the URL, which may have a login
+		if answer.Actual < 500 && answer.Actual != http.StatusTooManyRequests {
+			return volume.Errorf(volume.Unauthenticated, "%s: Keystone refused a new token: %s", r.object, said).Cause(cause.CloudCredentials).Op(r.verb)
+		}
+		return volume.Errorf(volume.Unavailable, "%s: cannot get a new token: %s", r.object, said).Cause(cause.CloudUnreachable).Op(r.verb)
 	}
 	// One cause is a canceled context of another caller, who also waited for the new token.
 	return volume.Errorf(volume.Unavailable, "%s: cannot get a new token: %w", r.object, withoutURL(err)).Cause(unanswered(err)).Op(r.verb)

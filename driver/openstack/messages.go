@@ -88,5 +88,5 @@ func (c *Cloud) failure(ctx context.Context, object, id string) (string, error) 
 			texts = append(texts, m.Text)
 		}
 	}
-	return cloud.Clean(strings.Join(texts, "; ")), err
+	return toldTenants(strings.Join(texts, "; ")), err
 }

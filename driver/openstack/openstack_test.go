@@ -117,7 +117,7 @@ func (f *fake) keystone(*http.Request) (*http.Response, error) {
 func connect(t testing.TB, script ...answer) (*Cloud, *fake) {
 	t.Helper()
 	f := &fake{script: script}
-	s := cloud.Settings{Name: "fake", AuthURL: "http://keystone/v3", UserID: "u", Password: "p", ProjectID: "p"}
+	s := cloud.Settings{Name: "fake", AuthURL: "http://login:gate@keystone/v3", UserID: "u", Password: "p", ProjectID: "p"}
 	c, err := cloud.Connect(t.Context(), s, cloud.Options{Transport: f})
 	if err != nil {
 		t.Fatal(err)
@@ -700,7 +700,8 @@ func TestExpiredTokens(t *testing.T) {
 		"gone meanwhile":          {then: answer{status: 404}, want: volume.NotFound},
 		"access rules":            {then: expired, want: volume.PermissionDenied},
 		"credentials withdrawn":   {login: answer{status: 401}, want: volume.Unauthenticated},
-		"Keystone is down":        {login: answer{status: 503}, want: volume.Unavailable},
+		"Keystone is down":        {login: answer{status: 503, body: "<pre>X-Auth-Token: " + token}, want: volume.Unavailable},
+		"a limit of Keystone":     {login: answer{status: 429, body: token}, want: volume.Unavailable},
 		"Keystone is unreachable": {login: answer{err: io.ErrUnexpectedEOF}, want: volume.Unavailable},
 		"another's login ended":   {login: answer{err: context.Canceled}, want: volume.Unavailable},
 	} {
@@ -712,6 +713,9 @@ func TestExpiredTokens(t *testing.T) {
 			var failure *volume.Error
 			if !errors.As(err, &failure) || failure.Kind != tc.want || failure.Sent {
 				t.Errorf("error %#v, want %v, never sent", err, tc.want)
+			}
+			if strings.Contains(err.Error(), "gate") || strings.Contains(err.Error(), token) {
+				t.Errorf("it tells the login before Keystone, or a token: %v", err)
 			}
 		})
 	}
@@ -736,9 +740,18 @@ func TestACloudThatCannotBeConnectedToIsToldFromOneThatRefuses(t *testing.T) {
 	}
 }
 
-// Everybody who may read a claim may read its events, and a gateway may answer with what it got.
+// token looks like one of Keystone.
+var token = "gAAAAABm" + strings.Repeat("Zm9v", 20)
+
+// Everybody who may read a claim may read its events, and a gateway may answer with what it got. So may the object store of a backup.
 func TestATokenThatTheCloudRepeatsIsInNoError(t *testing.T) {
-	token := "gAAAAABm" + strings.Repeat("Zm9v", 20)
+	c, _ := connect(t, answer{status: 200, body: `{"messages": [{"message_level": "ERROR", "user_message": "PUT with ` + token + ` failed"}]}`},
+		answer{status: 200, body: `{"backup": {"id": "` + snapshotID + `", "fail_reason": "PUT with ` + token + ` failed"}}`})
+	text, err := c.Failure(t.Context(), volumeID)
+	backup, failed := c.Backup(t.Context(), snapshotID)
+	if want := "PUT with REDACTED failed"; err != nil || failed != nil || text != want || backup.Reason != want {
+		t.Errorf("%q, %v; %q, %v", text, err, backup.Reason, failed)
+	}
 	for _, op := range operations {
 		c, _ := connect(t, answer{status: http.StatusForbidden, body: `{"forbidden": {"message": "the token ` + token + ` may not"}}`, header: map[string]string{"X-Openstack-Request-Id": token}})
 		if err := op.run(t.Context(), c); err != nil && (strings.Contains(err.Error(), token[8:]) || !strings.Contains(err.Error(), "the token REDACTED may not")) {

@@ -137,7 +137,6 @@ func (s *Service) finishRestore(ctx context.Context, spec CreateSpec, v volume.V
 	if v.BackupID == "" {
 		return v, nil
 	}
-	s.restores.forget(v.ID)
 	if mark := v.Metadata[contract.MetadataCluster]; mark != "" && mark != s.owner.Cluster && !s.createdForName(v) {
 		return v, nil
 	}
@@ -195,12 +194,6 @@ func (r *restoreTurns) allow(id volume.ID) { r.set(id, time.Now()) }
 
 // sent says that this replica sends a restore now.
 func (r *restoreTurns) sent(id volume.ID) { r.set(id, time.Now().Add(restoreHoldOff)) }
-
-func (r *restoreTurns) forget(id volume.ID) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.begin, id)
-}
 
 // check returns nil if this replica may send the restore, or a retryable error that says from when on it may. The first check of a volume that
 // this replica did not create begins the wait.

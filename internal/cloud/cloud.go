@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
@@ -106,12 +107,28 @@ func Connect(ctx context.Context, s Settings, o Options) (*Cloud, error) {
 	if renew := provider.ReauthFunc; renew != nil {
 		provider.ReauthFunc = func(ctx context.Context) error {
 			if err := renew(ctx); err != nil {
-				return c.expired(err)
+				return c.expired(withoutBody(err))
 			}
 			return c.renewed()
 		}
 	}
 	return c, nil
+}
+
+// answerError is an answer of Keystone without the text of gophercloud. That has the URL, which may have a login, and the whole body.
+type answerError struct {
+	gophercloud.ErrUnexpectedResponseCode
+}
+
+func (e answerError) Error() string { return fmt.Sprintf("Keystone answers HTTP %d", e.Actual) }
+func (e answerError) Unwrap() error { return e.ErrUnexpectedResponseCode }
+
+func withoutBody(err error) error {
+	var answer gophercloud.ErrUnexpectedResponseCode
+	if errors.As(err, &answer) {
+		return answerError{answer}
+	}
+	return err
 }
 
 // ExpiredError is the refusal of a new token after the credential has expired.

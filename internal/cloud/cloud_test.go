@@ -367,6 +367,32 @@ func TestAnExpiredTokenIsRenewedAndTheAnswerAfterItKeepsItsStatus(t *testing.T) 
 	}
 }
 
+// Inventories, reports and logs have the error.
+func TestARenewalThatFailsTellsNoLoginAndNoBody(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{http.StatusUnauthorized, http.StatusServiceUnavailable} {
+		k := &keystone{catalog: catalog(), other: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }}
+		s := k.serve(t)
+		s.AuthURL = strings.Replace(s.AuthURL, "http://", "http://login:gate@", 1)
+		c, err := Connect(t.Context(), s, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		client, err := c.Client("compute", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := time.Unix(1, 0)
+		c.expires.Store(&at)
+		k.status = status
+		_, err = client.Get(t.Context(), client.ServiceURL("servers"), nil, nil)
+		var renewal *gophercloud.ErrUnableToReauthenticate
+		if !errors.As(err, &renewal) || !gophercloud.ResponseCodeIs(renewal.ErrReauth, status) || strings.Contains(err.Error(), "gate") || strings.Contains(err.Error(), "s3cret") {
+			t.Errorf("HTTP %d: %v", status, err)
+		}
+	}
+}
+
 func TestTheTokenIsNotCarriedToAnotherHost(t *testing.T) {
 	t.Parallel()
 	stranger := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -453,5 +479,29 @@ func TestCallIs(t *testing.T) {
 	}
 	if slices.Contains([]bool{c.Is("GET", "/servers/a/os-volume_attachments/b", ""), c.Is("DELETE", "/servers/a/os-volume_attachments/b", "2.60")}, true) {
 		t.Error("another method or microversion is not the same call")
+	}
+}
+
+// The driver ends errors of this kind with the message of an event.
+func TestAnErrorAboutVersionsTellsNoLoginAndNoToken(t *testing.T) {
+	t.Parallel()
+	for name, answer := range map[string]func(w http.ResponseWriter, token string){
+		"an echo": func(w http.ResponseWriter, token string) {
+			http.Error(w, "X-Auth-Token: "+token, http.StatusBadGateway)
+		},
+		"no versions": func(w http.ResponseWriter, _ string) { _, _ = io.WriteString(w, `{"versions": []}`) },
+		"no JSON":     func(w http.ResponseWriter, _ string) { _, _ = io.WriteString(w, `<html>`) },
+	} {
+		k := &keystone{other: func(w http.ResponseWriter, r *http.Request) { answer(w, r.Header.Get("X-Auth-Token")) }}
+		s := k.serve(t)
+		k.catalog = []map[string]any{service("compute", endpoint("R1", "public", "http://login:gate@"+strings.TrimSuffix(strings.TrimPrefix(s.AuthURL, "http://"), "/v3")+"/compute/"))}
+		c, err := Connect(t.Context(), s, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = c.Client("compute", "")
+		if err == nil || !strings.Contains(err.Error(), "versions") || strings.Contains(err.Error(), "gate") || strings.Contains(err.Error(), "X-Auth-Token") {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

@@ -3,6 +3,7 @@ package cloud
 import (
 	"cmp"
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -142,12 +143,17 @@ func (c *Cloud) discover(ctx context.Context, serviceType, endpoint string, vers
 	resp, err := c.provider.Request(ctx, http.MethodGet, slash(endpoint), &gophercloud.RequestOpts{
 		OkCodes: []int{http.StatusOK, http.StatusMultipleChoices}, KeepResponseBody: true,
 	})
-	if err != nil {
-		return "", errorf(ErrUnreachable, "cloud %s: cannot read the versions of %s at %s: %w", c.settings.Name, serviceType, endpoint, err)
+	at := withoutPassword(endpoint)
+	var answer gophercloud.ErrUnexpectedResponseCode
+	switch {
+	case errors.As(err, &answer): // its text has the URL and the whole body, which a gateway may fill with the token of the request
+		return "", errorf(ErrUnreachable, "cloud %s: cannot read the versions of %s at %s: HTTP %d", c.settings.Name, serviceType, at, answer.Actual)
+	case err != nil:
+		return "", errorf(ErrUnreachable, "cloud %s: cannot read the versions of %s at %s: %w", c.settings.Name, serviceType, at, err)
 	}
 	defer resp.Body.Close()
 	if err := Decode(resp.Body, &document); err != nil {
-		return "", errorf(ErrMisconfigured, "cloud %s: %s at %s does not list its versions: %w", c.settings.Name, serviceType, endpoint, err)
+		return "", errorf(ErrMisconfigured, "cloud %s: %s at %s does not list its versions: %w", c.settings.Name, serviceType, at, err)
 	}
 	for _, want := range versions {
 		for _, v := range document.Versions {
@@ -156,7 +162,7 @@ func (c *Cloud) discover(ctx context.Context, serviceType, endpoint string, vers
 			}
 		}
 	}
-	return "", errorf(ErrNoService, "cloud %s: %s at %s has none of the versions %s", c.settings.Name, serviceType, endpoint,
+	return "", errorf(ErrNoService, "cloud %s: %s at %s has none of the versions %s", c.settings.Name, serviceType, at,
 		strings.Join(versions, ", "))
 }
 

@@ -60,7 +60,7 @@ func (s *Sim) parseRetype(c *call, args map[string]any) (policy string, kind *Vo
 func (t *VolumeType) multiattach() bool { return t.ExtraSpecs["multiattach"] == "<is> True" }
 
 // reserveType checks the quotas of the new type of a volume. The volume already counts in those of the project.
-func (s *Sim) reserveType(v *volume, kind *VolumeType) *reply {
+func (s *Sim) reserveType(v *volume, kind *VolumeType) {
 	used := s.used(v.project)
 	size, count := v.size, 1
 	for _, p := range s.snapshotsOf(v) {
@@ -72,5 +72,4 @@ func (s *Sim) reserveType(v *volume, kind *VolumeType) *reply {
 	if r := "volumes_" + kind.Name; s.exceeds(v.project, r, count, used) {
 		panic(overVolumes(r, s.limit(v.project, r)))
 	}
-	return nil
 }

@@ -93,6 +93,7 @@ const outputDelay = 20 * time.Second
 // Processes runs programs as processes of this machine.
 type Processes struct {
 	outputDelay time.Duration // outputDelay if zero; tests set it
+	vmstat      string        // /proc/vmstat if empty; tests set it
 }
 
 // Run implements Runner.
@@ -116,10 +117,12 @@ func (p Processes) Run(ctx context.Context, name string, args ...string) (Result
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	var kills string
+	if programs[name].tenantMemory {
+		kills = p.oomKills()
+	}
 	err := cmd.Start()
 	if err == nil {
 		if programs[name].tenantMemory {
-			kills = oomKills()
 			boundMemory(cmd.Process.Pid)
 		}
 		err = cmd.Wait()
@@ -135,7 +138,7 @@ func (p Processes) Run(ctx context.Context, name string, args ...string) (Result
 		return result, nil
 	case errors.As(err, &exit):
 		return result, volume.Errorf(volume.Unavailable, "run %s: a signal ended the program (%w), so it gave no answer%s. The next try runs it again",
-			name, err, memoryReason(exit, result.Peak, kills)).Cause(cause.NodeMemory)
+			name, err, memoryReason(exit, result.Peak, kills, p.oomKills())).Cause(cause.NodeMemory)
 	case errors.Is(err, exec.ErrWaitDelay):
 		return result, volume.Errorf(volume.Unavailable, "run %s: the program ended, but a process that it started still has its output open after %s. "+
 			"The driver does not use an output that may lack its end; the next try runs the program again", name, cmd.WaitDelay).Cause(cause.NodeMemory)

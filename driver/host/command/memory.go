@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
@@ -71,19 +72,19 @@ func atPeak(peak volume.Size) string {
 	return fmt.Sprintf(" when it had taken %d MiB", peak>>20)
 }
 
-// memoryReason says what a kill had to do with memory. killsBefore is what oomKills gave when the program began; empty if
-// nobody asked.
-func memoryReason(exit *exec.ExitError, peak volume.Size, killsBefore string) string {
+// memoryReason says what a kill had to do with memory. before and after are what oomKills gave when the program began and
+// ended; before is empty if nobody asked.
+func memoryReason(exit *exec.ExitError, peak volume.Size, before, after string) string {
 	status, ok := exit.Sys().(syscall.WaitStatus)
-	if !ok || status.Signal() != syscall.SIGKILL || killsBefore == "" || oomKills() == killsBefore {
+	if !ok || status.Signal() != syscall.SIGKILL || before == "" || after == before {
 		return ""
 	}
 	return "; the kernel killed it because memory ran out" + atPeak(peak)
 }
 
 // oomKills is how often the kernel of this machine killed a process because memory ran out (/proc/vmstat, Linux 4.13).
-func oomKills() string {
-	vmstat, _ := os.ReadFile("/proc/vmstat")
+func (p Processes) oomKills() string {
+	vmstat, _ := os.ReadFile(cmp.Or(p.vmstat, "/proc/vmstat"))
 	_, after, _ := strings.Cut(string(vmstat), "\noom_kill ")
 	count, _, _ := strings.Cut(after, "\n")
 	return count
