@@ -140,7 +140,7 @@ func (d *decider) hostedServers(all []Decision[Setting]) {
 		d.problem("spec.hypershift.infraID: %s", problem)
 	}
 	servers.Value.Value = pair
-	servers.Reason = "HyperShift, from release 4.19 on, gives each server of the hosted cluster this tag; the administrator of the guest could name any other server of the project"
+	servers.Reason = "HyperShift gives each server of the hosted cluster this tag from release 4.19 on. The administrator of the guest could name any other server"
 }
 
 // automatic is what auto means for the target.
