@@ -125,8 +125,8 @@ func (a *attachCall) send(ctx context.Context) (attached bool, err error) {
 	return false, nil
 }
 
-// checkServer returns an error if the server lacks metadata that every server with volumes must have. Verb says what it may not do. The node ID of a request comes from the
-// CSINode, which kubelet may write. So a compromised node can name any server of the project, but it cannot write the metadata of that server.
+// checkServer returns an error if the server lacks metadata or a tag that every server with volumes must have. Verb says what it may not do. The node ID of a request comes from the
+// CSINode, which kubelet may write. So a compromised node can name any server of the project, but it cannot write the metadata and tags of that server.
 func (s *Service) checkServer(ctx context.Context, id volume.ServerID, verb string) error {
 	if len(s.serverMetadata) == 0 {
 		return nil
@@ -139,7 +139,7 @@ func (s *Service) checkServer(ctx context.Context, id volume.ServerID, verb stri
 		return err
 	}
 	if pair := s.serverMetadata.Missing(server); pair != "" {
-		return volume.Errorf(volume.NotOwned, "server %s %s no volume: its metadata lacks %s (--server-metadata). If it is a node of this cluster, run: openstack server set --property %s %s",
+		return volume.Errorf(volume.NotOwned, "server %s %s no volume: it has %s neither in its metadata nor as a tag (--server-metadata). If it is a node of this cluster, run: openstack server set --property %s %s",
 			id, verb, pair, shell.Word(pair), id).Cause(cause.ServerForeign)
 	}
 	return nil

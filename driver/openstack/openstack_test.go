@@ -245,6 +245,11 @@ var volumeRequests = []requestCase{
 		seen{"GET", "/v3/p/messages", "limit=1000&resource_uuid=" + volumeID, "3.5", ""},
 	},
 	{
+		"server with its tags",
+		func(ctx context.Context, c *Cloud) { _, _ = c.Server(ctx, serverID) },
+		seen{"GET", "/v2.1/servers/" + serverID, "", "2.26", ""},
+	},
+	{
 		"attach",
 		func(ctx context.Context, c *Cloud) { _ = c.Attach(ctx, serverID, volume.Volume{ID: volumeID}) },
 		seen{"POST", "/v2.1/servers/" + serverID + "/os-volume_attachments", "", "2.20", `{"volumeAttachment":{"volumeId":"` + volumeID + `"}}`},

@@ -17,6 +17,7 @@ import (
 //   - Cinder 3.66 creates snapshots of volumes in use without "force", which it refuses.
 //   - Cinder 3.71 is that of Cinder 24, whose retype fails if the volume has a snapshot with metadata.
 //   - Nova 2.20 attaches to a shelved server and detaches from one. Below, Nova answers 409.
+//   - Nova 2.26 shows the tags of a server.
 //   - Nova 2.60 attaches a multiattach volume.
 //
 // The exact name filter of the volume list is in 3.0 already; only name~ needs 3.34.
@@ -57,7 +58,7 @@ var (
 	getQuotas       = blockStorage(http.MethodGet, "/os-quota-sets/{project}", "")
 	listVolumeZones = blockStorage(http.MethodGet, "/os-availability-zone", "")
 
-	getServer             = compute(http.MethodGet, "/servers/{id}", "")
+	getServer             = compute(http.MethodGet, "/servers/{id}", "2.26")
 	listServerAttachments = compute(http.MethodGet, "/servers/{server}/os-volume_attachments", "")
 	attachVolume          = compute(http.MethodPost, "/servers/{server}/os-volume_attachments", "2.20")
 	attachMultiattach     = compute(http.MethodPost, "/servers/{server}/os-volume_attachments", "2.60")

@@ -19,6 +19,7 @@ func (c *Cloud) Server(ctx context.Context, id volume.ServerID) (volume.Server, 
 			TaskState string            `json:"OS-EXT-STS:task_state"`
 			Zone      string            `json:"OS-EXT-AZ:availability_zone"`
 			Metadata  map[string]string `json:"metadata"`
+			Tags      []string          `json:"tags"`
 		} `json:"server"`
 	}
 	err := c.doObject(ctx, request{
@@ -28,7 +29,7 @@ func (c *Cloud) Server(ctx context.Context, id volume.ServerID) (volume.Server, 
 		return volume.Server{}, err
 	}
 	s := answer.Server
-	return volume.Server{ID: volume.ServerID(s.ID), Name: s.Name, Status: s.Status, TaskState: s.TaskState, Zone: s.Zone, Metadata: s.Metadata}, nil
+	return volume.Server{ID: volume.ServerID(s.ID), Name: s.Name, Status: s.Status, TaskState: s.TaskState, Zone: s.Zone, Metadata: s.Metadata, Tags: s.Tags}, nil
 }
 
 // NovaAnswers implements volume.Cloud.

@@ -21,7 +21,7 @@ type Rule struct {
 	Owner idempotent.Owner
 	// Strict refuses an object whose owner is unknown. Otherwise the driver serves one without a mark: a static volume, or one of another program.
 	Strict bool
-	// Servers is the metadata of every server that may have volumes of this cluster (--server-metadata); empty where any server may.
+	// Servers is the metadata, or are the tags, of every server that may have volumes of this cluster (--server-metadata); empty where any server may.
 	Servers volume.ServerMetadata
 }
 

@@ -27,16 +27,17 @@ type Server struct {
 	TaskState string // empty if no operation is in progress
 	Zone      string // compute zone
 	Metadata  map[string]string
+	Tags      []string
 }
 
-// ServerMetadata is what the metadata of a server must have.
+// ServerMetadata is what a server must have, in its metadata or as tags KEY=VALUE. HyperShift gives the servers of a hosted cluster a tag.
 type ServerMetadata map[string]string
 
-// Missing returns the first pair that the metadata of s lacks, as KEY=VALUE; empty if it has all.
+// Missing returns the first pair that s has neither in its metadata nor as a tag, as KEY=VALUE; empty if it has all.
 func (m ServerMetadata) Missing(s Server) string {
 	for _, key := range slices.Sorted(maps.Keys(m)) {
-		if s.Metadata[key] != m[key] {
-			return key + "=" + m[key]
+		if pair := key + "=" + m[key]; s.Metadata[key] != m[key] && !slices.Contains(s.Tags, pair) {
+			return pair
 		}
 	}
 	return ""

@@ -112,7 +112,7 @@ type AttachmentCloud interface {
 
 // ServerCloud is the part of Cloud about Nova servers.
 type ServerCloud interface {
-	// Server reads one server. GET /v2.1/servers/{id}.
+	// Server reads one server. GET /v2.1/servers/{id} (2.26).
 	Server(ctx context.Context, id ServerID) (Server, error)
 	// NovaAnswers returns nil if Nova answers now, with anything but 404 or 5xx, a request that names no server. GET /v2.1/, without a token.
 	NovaAnswers(ctx context.Context) error

@@ -107,6 +107,7 @@ var features = []feature{
 	{"block-storage", "3.60", "the driver lists all volumes each time instead of those that changed", Warning},
 	{"block-storage", "3.66", "a snapshot of a volume in use needs force", Warning},
 	{"compute", "2.20", "volumes cannot be attached or detached", Error},
+	{"compute", "2.26", "the driver cannot read servers, so volumes cannot be detached safely", Error},
 	{"compute", "2.60", "multiattach volumes cannot be attached", Warning},
 }
 

@@ -114,3 +114,29 @@ func TestAnAttributesClassOfAnEarlierVersionIsPinnedByTheNameOfItsType(t *testin
 		t.Errorf("with the pin: %v", left)
 	}
 }
+
+// The default of strict bundles names the servers by the tag of HyperShift. Servers that are older than the tag would get no volumes.
+func TestAnExistingBundleServesEveryServerUntilSomebodyAsks(t *testing.T) {
+	const hosted, unknown, own = "hypershift: {infraID: c-1, platform: OpenStack}", "clusterID: c-1, hypershift: {platform: OpenStack}", ", driver: {serverMetadata: {a: b}}"
+	inv := inventory("standard")
+	for name, test := range map[string]struct {
+		was, spec string
+		refused   bool
+	}{
+		"a strict one without the tag":        {unknown, hosted, true},
+		"this version":                        {hosted, hosted, false},
+		"one that named the servers itself":   {hosted + own, hosted, false},
+		"a configuration that names them now": {unknown, hosted + own, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			old := read(t, decide(t, inv, "{metadata: {name: c}, spec: {"+test.was+"}}", v1alpha1.HostedControlPlane))
+			changes := compare(t, old, inv, "{metadata: {name: c}, spec: {"+test.spec+"}}", v1alpha1.HostedControlPlane)
+			if refused := Refused(changes, nil, false); len(refused) > 0 != test.refused {
+				t.Errorf("refused: %v", refused)
+			}
+			if left := Refused(changes, []string{Protection}, false); len(left) > 0 {
+				t.Errorf("--accept protection does not allow it: %v", left)
+			}
+		})
+	}
+}

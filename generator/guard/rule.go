@@ -66,6 +66,10 @@ func (c *comparison) guard(change *v1alpha1.Change, was, is any) {
 		c.guardProtection(change, was, is)
 		return
 	}
+	if id == plan.ServerMetadataID {
+		c.guardServers(change)
+		return
+	}
 	if chosen := c.next.Config.StorageClasses.Default; id == plan.IDs.DefaultClass.ID && is == "" && was != "" && chosen != v1alpha1.Auto && chosen != v1alpha1.None {
 		change.Accept, change.Refused = ClassRemoved, "claims that name no class would find none"
 		c.pinDefault(change, c.was.DefaultClass.Value)
@@ -105,6 +109,16 @@ func (c *comparison) guardProtection(change *v1alpha1.Change, was, is any) {
 		keep = v1alpha1.Enabled
 	}
 	change.Pin = m{"driver": m{"protectOtherClusters": keep}}
+}
+
+// guardServers: the servers of a strict bundle of an earlier version may be older than the tag that the new default asks for.
+func (c *comparison) guardServers(change *v1alpha1.Change) {
+	was, is := c.was.Setting(plan.ServerMetadataID), c.is.Setting(plan.ServerMetadataID)
+	had, _ := was.Value.Value.(map[string]string)
+	if len(had) == 0 && is.Source == plan.Default && c.was.Setting(protection).Value.Value == v1alpha1.Strict {
+		change.Accept = Protection
+		change.Refused = "servers without that tag then get and lose no volumes; the error of the driver prints the command that marks a server"
+	}
 }
 
 // guardSnapshots: without their class and the sidecar, existing VolumeSnapshots can be neither restored nor deleted.

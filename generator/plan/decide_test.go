@@ -165,7 +165,7 @@ func TestNamespaces(t *testing.T) {
 		{v1alpha1.Standalone, "{metadata: {name: c}, spec: {clusterID: c-x7k2p, volumeAttachLimit: 9}}", v1alpha1.Namespaces{Controller: "cinder-csi", Node: "cinder-csi-node"}, 0},
 		{v1alpha1.Vanilla, "{metadata: {name: c}, spec: {namespaces: {controller: a, node: a}}}", v1alpha1.Namespaces{Controller: "a", Node: "a"}, 1},
 		{v1alpha1.HostedControlPlane, "{metadata: {name: prod.eu}, spec: {hypershift: {infraID: x, platform: OpenStack}, volumeAttachLimit: 9}}", v1alpha1.Namespaces{Controller: "clusters-prod-eu", Node: "cinder-csi"}, 1},
-		{v1alpha1.HostedControlPlane, "spec: {clusterID: x, hypershift: {platform: OpenStack}, volumeAttachLimit: 9}", v1alpha1.Namespaces{Controller: "clusters-example", Node: "cinder-csi"}, 1},
+		{v1alpha1.HostedControlPlane, "spec: {hypershift: {infraID: x, platform: OpenStack}, volumeAttachLimit: 9}", v1alpha1.Namespaces{Controller: "clusters-example", Node: "cinder-csi"}, 1},
 		{v1alpha1.HostedControlPlane, "{metadata: {name: c}, spec: {namespaces: {controller: hcp, node: guest}, hypershift: {infraID: x, platform: OpenStack}, volumeAttachLimit: 9}}", v1alpha1.Namespaces{Controller: "hcp", Node: "guest"}, 0},
 	}
 	for _, c := range cases {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 )
 
@@ -56,6 +58,35 @@ func TestTheSecretThatHyperShiftOwnsIsReferenced(t *testing.T) {
 		warned := slices.ContainsFunc(r.Warnings, func(w string) bool { return strings.HasPrefix(w, "spec.hypershift.platform is not set: Secret") })
 		if warned != c.warned {
 			t.Errorf("%s, %q: want a warning: %t, got %q", c.target, c.spec, c.warned, r.Warnings)
+		}
+	}
+}
+
+// HyperShift gives the servers of a hosted cluster on OpenStack a tag. Without it a strict driver cannot tell them from others of the project.
+func TestAStrictDriverOfAHostedClusterServesItsServersOnly(t *testing.T) {
+	const hosted = "hypershift: {infraID: prod-x7k2p, platform: OpenStack}"
+	tag := map[string]string{"openshiftClusterID": "prod-x7k2p"}
+	for spec, test := range map[string]struct {
+		target v1alpha1.Target
+		want   map[string]string
+		warned bool
+	}{
+		hosted: {target: v1alpha1.HostedControlPlane, want: tag},
+		hosted + ", driver: {protectOtherClusters: strict}":  {target: v1alpha1.HostedControlPlane, want: tag},
+		hosted + ", driver: {protectOtherClusters: enabled}": {target: v1alpha1.HostedControlPlane, want: map[string]string{}},
+		hosted + ", driver: {serverMetadata: {role: node}}":  {target: v1alpha1.HostedControlPlane, want: map[string]string{"role": "node"}},
+		"hypershift: {platform: OpenStack}":                  {target: v1alpha1.HostedControlPlane, want: map[string]string{}, warned: true},
+		"hypershift: {infraID: a, platform: KubeVirt}":       {target: v1alpha1.HostedControlPlane, want: map[string]string{}, warned: true},
+		"hypershift: {infraID: a}":                           {target: v1alpha1.HostedControlPlane, want: map[string]string{}, warned: true},
+		hosted + ",":                                         {target: v1alpha1.Vanilla, want: map[string]string{}},
+	} {
+		r := decide(t, cloudOf("standard"), "{metadata: {name: prod}, spec: {"+spec+"}}", test.target)
+		if diff := cmp.Diff(any(test.want), r.Setting(ServerMetadataID).Value.Value); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", spec, diff)
+		}
+		warned := slices.ContainsFunc(r.Warnings, func(w string) bool { return strings.HasPrefix(w, "spec.driver.serverMetadata is not set") })
+		if warned != test.warned {
+			t.Errorf("%s: want a warning: %t, got %q", spec, test.warned, r.Warnings)
 		}
 	}
 }

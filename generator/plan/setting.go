@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 )
@@ -112,7 +113,34 @@ func (d *decider) settings() []Decision[Setting] {
 			decision.Value.Value = value
 		}
 	}
+	d.hostedServers(all)
 	return all
+}
+
+// hostedTag is the key of the tag KEY=INFRAID that HyperShift gives every server of a hosted cluster, from release 4.19 on.
+const hostedTag = "openshiftClusterID"
+
+// ServerMetadataID is the id of the decision which servers get volumes.
+const ServerMetadataID = "driver.serverMetadata"
+
+// hostedServers: the administrator of a guest names servers in CSINodes that he writes. A strict driver serves those of the hosted cluster only.
+func (d *decider) hostedServers(all []Decision[Setting]) {
+	protection, servers := settingIn(all, "driver.protectOtherClusters"), settingIn(all, ServerMetadataID)
+	if d.target != v1alpha1.HostedControlPlane || protection.Value.Value != v1alpha1.Strict || servers.Source == FromConfig {
+		return
+	}
+	h := d.spec.HyperShift
+	if h.InfraID == "" || !strings.EqualFold(h.Platform, platformOpenStack) {
+		d.warn("spec.driver.serverMetadata is not set, and only with spec.hypershift.infraID and platform OpenStack is the tag known that HyperShift gives the servers. " +
+			"The administrator of the guest can attach his volumes to any server of the project. Give its nodes metadata of their own, and name it in that key")
+		return
+	}
+	pair := map[string]string{hostedTag: h.InfraID}
+	for _, problem := range (v1alpha1.Pairs{}).Problems(pair) {
+		d.problem("spec.hypershift.infraID: %s", problem)
+	}
+	servers.Value.Value = pair
+	servers.Reason = "HyperShift gives each server of the hosted cluster this tag from release 4.19 on. The administrator of the guest could name any other server"
 }
 
 // automatic is what auto means for the target.
@@ -142,12 +170,15 @@ func (d *decider) checkSettings() {
 }
 
 // Setting is the decision on a setting, by its id.
-func (r Result) Setting(id string) Decision[Setting] {
-	i := slices.IndexFunc(r.Settings, func(d Decision[Setting]) bool { return d.ID == id })
+func (r Result) Setting(id string) Decision[Setting] { return *settingIn(r.Settings, id) }
+
+// settingIn is the decision with an id, or an empty one.
+func settingIn(all []Decision[Setting], id string) *Decision[Setting] {
+	i := slices.IndexFunc(all, func(d Decision[Setting]) bool { return d.ID == id })
 	if i < 0 {
-		return Decision[Setting]{ID: id}
+		return &Decision[Setting]{ID: id}
 	}
-	return r.Settings[i]
+	return &all[i]
 }
 
 // Capacity is whether the quotas' capacity is published for the scheduler: more objects than the driver's depend on it.

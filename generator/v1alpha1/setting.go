@@ -59,7 +59,7 @@ var Settings = []Setting{
 	},
 	{
 		Key: "driver.serverMetadata", Role: ControllerRole, Flag: "server-metadata", Variable: "SERVER_METADATA", Bounds: Pairs{Refused: "a control character, a comma or a quotation mark"},
-		Meaning: "Metadata that a server must have to get volumes. Without it a compromised node or guest's administrator can name any server.",
+		Meaning: "Metadata, or tags key=value, that a server must have to get volumes. Without it a compromised node or guest's administrator can name any server. Default with hypershift.infraID on OpenStack: openshiftClusterID=infraID.",
 		Reason:  "every server of the project may get volumes",
 	},
 	{

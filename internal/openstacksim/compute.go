@@ -12,6 +12,7 @@ var serverRoutes = []route{
 	{"GET", "servers/{id}", 0, (*Sim).showServer},
 	{"DELETE", "servers/{id}", 0, (*Sim).deleteServer},
 	{"POST", "servers/{id}/action", 0, (*Sim).serverAction},
+	{"PUT", "servers/{id}/tags", 26, (*Sim).replaceTags},
 	{"GET", "servers/{id}/os-volume_attachments", 0, (*Sim).listServerAttachments},
 	{"POST", "servers/{id}/os-volume_attachments", 0, (*Sim).attach},
 	{"GET", "servers/{id}/os-volume_attachments/{volume}", 0, (*Sim).showServerAttachment},

@@ -109,6 +109,7 @@ type Server struct {
 	ID, Name, Project, Zone string // Project is the name of a project
 	Status, TaskState       string
 	Metadata                map[string]string
+	Tags                    []string
 	CreatedAt               time.Time
 }
 

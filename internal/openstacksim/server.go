@@ -196,7 +196,7 @@ func (v *server) extended(c *call, o obj, attached []obj, single bool) obj {
 	since(9, pair{"locked", v.locked})
 	since(73, pair{"locked_reason", orNull(v.reason)})
 	since(19, pair{"description", nil})
-	since(26, pair{"tags", []string{}})
+	since(26, pair{"tags", append([]string{}, v.Tags...)})
 	since(63, pair{"trusted_image_certificates", nil})
 	if !admin {
 		since(90, pair{"OS-EXT-SRV-ATTR:hostname", v.Name})

@@ -2,6 +2,7 @@ package openstacksim
 
 import (
 	"net/http"
+	"regexp"
 	"strings"
 )
 
@@ -25,6 +26,28 @@ func (s *Sim) serverAction(c *call) reply {
 		v.updated = now()
 	}
 	return answer
+}
+
+// tagText is what Nova takes as a tag (nova/api/validation/parameter_types.py).
+var tagText = regexp.MustCompile(`^[^,/]{1,60}$`)
+
+// replaceTags serves PUT /servers/{id}/tags.
+func (s *Sim) replaceTags(c *call) reply {
+	list, ok := c.decode()["tags"].([]any)
+	if !ok {
+		return fault(http.StatusBadRequest, "'tags' is a required property")
+	}
+	tags := []string{}
+	for i, tag := range list {
+		text, ok := tag.(string)
+		if !ok || !tagText.MatchString(text) {
+			return invalid("tags", list, python(list[i])+" does not match '^[^,/]*$'")
+		}
+		tags = append(tags, text)
+	}
+	v := s.visibleServer(c, c.vars["id"])
+	v.Tags = tags
+	return reply{status: http.StatusOK, body: obj{{"tags", tags}}}
 }
 
 func lockServer(c *call, v *server, args any) reply {

@@ -47,6 +47,15 @@ func (s *Sim) SetServerStatus(id, status, taskState string) {
 	}
 }
 
+// SetServerTags replaces the tags of a server.
+func (s *Sim) SetServerTags(id string, tags ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if v := s.servers[id]; v != nil {
+		v.Tags = tags
+	}
+}
+
 // SetHostDown stops the nova-compute of the host of a server, or starts it. Nova keeps the status of the server.
 func (s *Sim) SetHostDown(id string, down bool) {
 	s.mu.Lock()

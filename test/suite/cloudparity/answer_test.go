@@ -86,7 +86,7 @@ var recordedHeaders = []string{
 // typedKeys are keys whose strings depend on the installation of the cloud, not on its API. A recording has only their type.
 var typedKeys = []string{
 	"audit_ids", "cluster_name", "container", "description", "fail_reason", "event_id", "host", "host_name", "hostname", "hostId", "key_name", "os-vol-host-attr:host",
-	"OS-EXT-SRV-ATTR:host", "OS-EXT-SRV-ATTR:hypervisor_hostname", "OS-EXT-SRV-ATTR:instance_name", "updated",
+	"OS-EXT-SRV-ATTR:host", "OS-EXT-SRV-ATTR:hypervisor_hostname", "OS-EXT-SRV-ATTR:instance_name", "OS-EXT-SRV-ATTR:reservation_id", "updated",
 }
 
 // literalNumbers are keys whose numbers a case sets. Other numbers are quotas, usage and progress.

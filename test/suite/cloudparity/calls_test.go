@@ -16,7 +16,7 @@ var (
 	deleteVolume           = cloud.Call{Service: "block-storage", Method: http.MethodDelete, Path: "/volumes/{id}"}
 	listMessages           = cloud.Call{Service: "block-storage", Method: http.MethodGet, Path: "/messages", Microversion: "3.5"}
 
-	getServer         = cloud.Call{Service: "compute", Method: http.MethodGet, Path: "/servers/{id}"}
+	getServer         = cloud.Call{Service: "compute", Method: http.MethodGet, Path: "/servers/{id}", Microversion: "2.26"}
 	listAttachments   = cloud.Call{Service: "compute", Method: http.MethodGet, Path: "/servers/{server}/os-volume_attachments"}
 	attach            = cloud.Call{Service: "compute", Method: http.MethodPost, Path: "/servers/{server}/os-volume_attachments", Microversion: "2.20"}
 	attachMultiattach = cloud.Call{Service: "compute", Method: http.MethodPost, Path: "/servers/{server}/os-volume_attachments", Microversion: "2.60"}
@@ -49,6 +49,7 @@ var (
 	deleteType     = cloud.Call{Service: "block-storage", Method: http.MethodDelete, Path: "/types/{id}"}
 	createSnapshot = cloud.Call{Service: "block-storage", Method: http.MethodPost, Path: "/snapshots"}
 	getSnapshot    = cloud.Call{Service: "block-storage", Method: http.MethodGet, Path: "/snapshots/{id}"}
+	replaceTags    = cloud.Call{Service: "compute", Method: http.MethodPut, Path: "/servers/{id}/tags", Microversion: "2.26"}
 	serverAction   = cloud.Call{Service: "compute", Method: http.MethodPost, Path: "/servers/{id}/action"}
 	createAppCred  = cloud.Call{Service: "identity", Method: http.MethodPost, Path: "/users/{user}/application_credentials"}
 	deleteAppCred  = cloud.Call{Service: "identity", Method: http.MethodDelete, Path: "/users/{user}/application_credentials/{id}"}

@@ -27,11 +27,21 @@ func serverCases() []Case {
 		b.attached(t, server)
 		return server
 	}
+	tagged := func(t *testing.T, b *Bed) string {
+		server := node(t, b)
+		tag := func(to ...string) {
+			b.do(t, Request{Call: replaceTags, As: Member, IDs: []string{server}, Body: object{"tags": append([]string{}, to...)}}).want(t, http.StatusOK)
+		}
+		tag("openshiftClusterID=tenant-a")
+		t.Cleanup(func() { tag() })
+		return server
+	}
 	return []Case{
 		read("show a server", getServer, http.StatusOK, Member, node),
 		read("show a server as reader", getServer, http.StatusOK, Reader, node),
 		read("show a server as admin", getServer, http.StatusOK, Admin, node),
 		read("show a server with a volume", getServer, http.StatusOK, Member, busy),
+		read("show a server with a tag", getServer, http.StatusOK, Member, tagged),
 		read("show an unknown server", getServer, http.StatusNotFound, Member, fixed(nothing)),
 		read("show a server by an id that is no UUID", getServer, http.StatusNotFound, Member, fixed("x")),
 		read("show a server of another project", getServer, http.StatusNotFound, Stranger, node),

@@ -321,6 +321,7 @@ metadata: {name: hosted}
 spec:
   kubernetesVersion: "1.37"
   hypershift: {infraID: prod-x7k2p, platform: OpenStack}
+  driver: {serverMetadata: {role: k8s-node}} # the servers of the bed have no tag of HyperShift
   namespaces: {controller: ` + hostedNamespace + `}
   monitoring: {kind: ServiceMonitor}
   images:

@@ -1,6 +1,7 @@
 package driver_test
 
 import (
+	"cmp"
 	"net/http"
 	"testing"
 	"testing/synctest"
@@ -10,30 +11,45 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
 )
 
-// A kubelet may write the node ID of its CSINode. A compromised node names another server of the project there.
+const database = "99999999-0000-4000-8000-000000000001"
+
+// A kubelet may write the node ID of its CSINode. A compromised node names another server of the project there. The nodes have metadata or a tag.
 func TestAServerWithoutTheRequiredMetadataGetsNoVolume(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		sim := simulated()
-		sim.AddServer(openstacksim.Server{ID: "99999999-0000-4000-8000-000000000001", Name: "database", Project: "demo", Zone: "az1", Metadata: map[string]string{"role": "database"}})
-		d := startWith(t, sim, "--server-metadata=role=k8s-node")
-		id := made(t, d)
-		wantCode(t, publish(t, d, id, "99999999-0000-4000-8000-000000000001"), codes.PermissionDenied, "its metadata lacks role=k8s-node")
-		if n := sent(sim, http.MethodPost, "/os-volume_attachments"); n != 0 {
-			t.Errorf("%d attach requests", n)
-		}
-		az1, _ := servers()
-		if err := publish(t, d, id, az1); err != nil {
-			t.Error(err)
-		}
-		if err := unpublish(t, d, id, az1); err != nil {
-			t.Error(err)
-		}
-	})
+	az1, _ := servers()
+	for name, test := range map[string]struct {
+		required, refused string
+		tags              []string // of the node
+		other             []string // of the other server
+	}{
+		"metadata":                    {required: "role=k8s-node"},
+		"a tag":                       {required: "openshiftClusterID=a", tags: []string{"blue", "openshiftClusterID=a"}, other: []string{"openshiftClusterID=b", "a"}},
+		"both":                        {required: "openshiftClusterID=a,role=k8s-node", tags: []string{"openshiftClusterID=a"}, other: []string{"openshiftClusterID=a"}, refused: "role=k8s-node"},
+		"one of both kinds is enough": {required: "role=worker", tags: []string{"role=worker"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				sim := simulated()
+				sim.AddServer(openstacksim.Server{ID: database, Name: "database", Project: "demo", Zone: "az1", Metadata: map[string]string{"role": "database"}, Tags: test.other})
+				sim.SetServerTags(az1, test.tags...)
+				d := startWith(t, sim, "--server-metadata="+test.required)
+				id := made(t, d)
+				wantCode(t, publish(t, d, id, database), codes.PermissionDenied, "it has "+cmp.Or(test.refused, test.required)+" neither in its metadata nor as a tag")
+				if n := sent(sim, http.MethodPost, "/os-volume_attachments"); n != 0 {
+					t.Errorf("%d attach requests", n)
+				}
+				if err := publish(t, d, id, az1); err != nil {
+					t.Error(err)
+				}
+				if err := unpublish(t, d, id, az1); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
 }
 
 // What holds on the way in holds on the way out: the disk of a database server is not the driver's to take. A server that is gone loses nothing.
 func TestAServerWithoutTheRequiredMetadataKeepsItsVolumes(t *testing.T) {
-	const database = "99999999-0000-4000-8000-000000000001"
 	for name, test := range map[string]struct {
 		node   string
 		fault  openstacksim.Fault

@@ -105,6 +105,18 @@ type belonging struct {
 	failsAnyway bool
 }
 
+// unmarkedOn attaches the volumes to a server with these tags, and removes the marks of everything.
+func unmarkedOn(t *testing.T, sim *openstacksim.Sim, o objects, tags ...string) {
+	t.Helper()
+	for _, id := range []string{o.volume, o.source} {
+		if err := publish(t, startWith(t, sim), id, o.az1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	unmark(t, sim, true, true)
+	sim.SetServerTags(o.az1, tags...)
+}
+
 const off, protect, strict = "--protect-other-clusters=false", "--protect-other-clusters", "--protect-other-clusters=strict"
 
 var belongings = []belonging{
@@ -121,13 +133,18 @@ var belongings = []belonging{
 	},
 	{
 		name: "on an excluded server", args: []string{"--server-metadata=role=of-cluster-two"}, failsAnyway: true, refused: []string{protect, strict},
+		prepare: func(t *testing.T, sim *openstacksim.Sim, o objects) { unmarkedOn(t, sim, o) },
+	},
+	{
+		name: "on a server with another tag", args: []string{"--server-metadata=openshiftClusterID=two"}, failsAnyway: true, refused: []string{protect, strict},
 		prepare: func(t *testing.T, sim *openstacksim.Sim, o objects) {
-			for _, id := range []string{o.volume, o.source} {
-				if err := publish(t, startWith(t, sim), id, o.az1); err != nil {
-					t.Fatal(err)
-				}
-			}
-			unmark(t, sim, true, true)
+			unmarkedOn(t, sim, o, "openshiftClusterID=one", "two")
+		},
+	},
+	{
+		name: "on a server with my tag", args: []string{"--server-metadata=openshiftClusterID=two"}, failsAnyway: true, refused: []string{strict},
+		prepare: func(t *testing.T, sim *openstacksim.Sim, o objects) {
+			unmarkedOn(t, sim, o, "blue", "openshiftClusterID=two")
 		},
 	},
 	{
@@ -211,7 +228,7 @@ func (has belonging) decide(t *testing.T, protection string, rpcs []controllerRP
 			t.Errorf("%s: want a refusal, got %v", rpc.name, err)
 		case refused && protection == strict && strings.Contains(err.Error(), `"one"`):
 			t.Errorf("%s: the refusal names the other cluster: %v", rpc.name, err)
-		case !refused && err != nil && !has.failsAnyway:
+		case !refused && err != nil && (!has.failsAnyway || strings.Contains(err.Error(), "--protect-other-clusters")):
 			t.Errorf("%s: %v", rpc.name, err)
 		}
 		if has.refuses(protection, rpc) {

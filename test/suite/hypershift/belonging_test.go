@@ -56,6 +56,18 @@ func (h *hosted) belongings(t *testing.T, foreign server) []belonging {
 	return []belonging{mine, theirs, unmarked, excluded, inherits}
 }
 
+// tag gives a server the tag of its hosted cluster, as HyperShift does.
+func (o *openstack) tag(t *testing.T, id, cluster string) {
+	t.Helper()
+	url := o.compute.ServiceURL("servers", id, "tags")
+	if _, err := o.compute.Put(t.Context(), url, map[string]any{"tags": []string{"openshiftClusterID=" + cluster}}, nil, &gophercloud.RequestOpts{OkCodes: []int{http.StatusOK}}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_, _ = o.compute.Put(background(), url, map[string]any{"tags": []string{}}, nil, &gophercloud.RequestOpts{OkCodes: []int{http.StatusOK}})
+	})
+}
+
 // foreign is the server that is no node. A real cloud makes it for this test.
 func (o *openstack) foreign(t *testing.T) server {
 	t.Helper()
@@ -72,6 +84,7 @@ func (o *openstack) foreign(t *testing.T) server {
 		return server{}, fmt.Errorf("the servers are %v", list.Servers)
 	}
 	if s, err := find(); err == nil {
+		o.tag(t, s.ID, otherCluster)
 		return s
 	}
 	var node struct {
@@ -95,6 +108,7 @@ func (o *openstack) foreign(t *testing.T) server {
 	})
 	var s server
 	eventually(t, 2*time.Minute, "the server of another cluster", func() (err error) { s, err = find(); return err })
+	o.tag(t, s.ID, otherCluster)
 	return s
 }
 

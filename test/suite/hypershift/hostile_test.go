@@ -18,8 +18,7 @@ import (
 // that reaches nothing fails. Cinder and Nova say at the end that nothing of others has changed.
 func TestAHostileAdministratorOfTheGuestReachesNothingOfAnotherCluster(t *testing.T) {
 	h := startHosted(t)
-	h.settings = "  driver: {serverMetadata: {role: k8s-node}}\n" // strict is the default
-	foreign := h.openstack.foreign(t)
+	foreign := h.openstack.foreign(t) // strict is the default, and so is the tag of the servers
 	h.node(t, server{ID: foreign.ID, Name: foreignServer, Zone: h.servers[0].Zone})
 	all := h.belongings(t, foreign)
 	p := h.install(t, modeToken, 0)

@@ -44,8 +44,7 @@ type hosted struct {
 	work              string
 	authority         *authority // of OpenStack's certificates
 	credential        credential
-	pod               *pod   // of the controller
-	settings          string // more of the configuration, below spec
+	pod               *pod // of the controller
 }
 
 // configuration is the Distribution of a test.
@@ -78,6 +77,9 @@ func startHosted(t *testing.T) *hosted {
 	network(t)
 	h.openstack = connect(t)
 	h.servers = h.openstack.servers(t)
+	for _, s := range h.servers {
+		h.openstack.tag(t, s.ID, infraID)
+	}
 	h.authority = newAuthority(t)
 	h.openstack.serve(t, h.authority)
 	h.credential = h.openstack.newCredential(t)
@@ -174,7 +176,7 @@ spec: {drivers: [{name: %[4]s, nodeID: %[5]s, topologyKeys: [%[2]s]}]}
 // install generates a bundle and applies it with the commands of the how-to, and starts the pod that the management cluster admits.
 func (h *hosted) install(t *testing.T, mode string, number int) *pod {
 	t.Helper()
-	write(t, filepath.Join(h.work, "tenant-a.yaml"), configuration(mode)+h.settings)
+	write(t, filepath.Join(h.work, "tenant-a.yaml"), configuration(mode))
 	h.follow(t, "Generate the bundle")
 	h.follow(t, "Install")
 	p := startPod(t, h.management, h.admitted(t), number)

@@ -22,7 +22,7 @@ var plain = []string{
 	"POST /snapshots", "POST /snapshots (3.66)", "DELETE /snapshots/{id}", "GET /snapshots/{id}", "GET /snapshots/{id} (3.71)", "GET /snapshots/detail?name",
 	"POST /backups (3.43)", "POST /backups (3.51)", "POST /backups/{id}/restore", "DELETE /backups/{id}", "GET /backups/{id} (3.43)", "GET /backups/detail?name (3.43)",
 	"GET /attachments?volume_id (3.27)", "GET /attachments/{id} (3.27)", "DELETE /attachments/{id} (3.27)",
-	"GET /servers/{id}", "GET /servers/{server}/os-volume_attachments", "POST /servers/{server}/os-volume_attachments (2.20)",
+	"GET /servers/{id} (2.26)", "GET /servers/{server}/os-volume_attachments", "POST /servers/{server}/os-volume_attachments (2.20)",
 	"POST /servers/{server}/os-volume_attachments (2.60)", "DELETE /servers/{server}/os-volume_attachments/{volume} (2.20)",
 }
 
