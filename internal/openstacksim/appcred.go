@@ -51,12 +51,8 @@ func (a *ApplicationCredential) view(s *Sim, c *call, secret bool) obj {
 		{"unrestricted", nil},
 		{"roles", roles},
 	}
-	if len(a.AccessRules) > 0 {
-		v = append(v, pair{"access_rules", a.rules()})
-	}
-	if secret {
-		v = append(v, pair{"secret", a.Secret})
-	}
+	v = v.when(len(a.AccessRules) > 0, pair{"access_rules", a.rules()})
+	v = v.when(secret, pair{"secret", a.Secret})
 	return append(v, pair{"links", obj{{"self", c.base(identity) + "/v3/application_credentials/" + a.ID}}})
 }
 

@@ -11,11 +11,7 @@ type backend struct {
 
 // SetCopyOnWrite makes the volumes of a snapshot depend on it from now on, or no longer, as those of Ceph do unless Cinder flattens them. The
 // backend keeps a snapshot as long as it has such volumes.
-func (s *Sim) SetCopyOnWrite(is bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.backend.copyOnWrite = is
-}
+func (s *Sim) SetCopyOnWrite(is bool) { assign(s, &s.backend.copyOnWrite, is) }
 
 // SetBusy makes the backend keep a volume or snapshot that somebody deletes, or delete it again. Cinder then makes it available again: a volume
 // without a message (VolumeIsBusy in volume/manager.py), a snapshot with one (SnapshotIsBusy). Ceph keeps a volume for 30 seconds after the crash of a
@@ -60,11 +56,7 @@ func (s *Sim) FailLiveMigration(server string) {
 
 // SetRetention makes somebody else delete the object that each further page of a list of snapshots or backups follows, just before the page is
 // read. That is the oldest one of the page before, as the retention job of a schedule deletes it.
-func (s *Sim) SetRetention(is bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.retention = is
-}
+func (s *Sim) SetRetention(is bool) { assign(s, &s.retention, is) }
 
 // retain deletes the marker of a list, if there is such a job.
 func retain[T any](s *Sim, objects map[string]T, q *query) {

@@ -39,29 +39,21 @@ func (b *backup) ident() string { return b.id }
 
 func (b *backup) owner() string { return b.project }
 
-func (b *backup) field(key string) (string, bool) {
-	switch key {
-	case "id":
-		return b.id, true
-	case "name", "display_name":
-		return deref(b.name), true
-	case "status":
-		return b.status, true
-	case "volume_id":
-		return b.volume, true
-	case "size":
-		return sortNumber(b.size), true
-	case "created_at":
-		return b.created.Format("20060102150405"), true
-	case "updated_at":
-		return b.updated.Format("20060102150405"), true
-	}
-	return "", false
+var backupFields = fields[*backup]{
+	"id":           func(b *backup) string { return b.id },
+	"name":         func(b *backup) string { return deref(b.name) },
+	"display_name": func(b *backup) string { return deref(b.name) },
+	"status":       func(b *backup) string { return b.status },
+	"volume_id":    func(b *backup) string { return b.volume },
+	"size":         func(b *backup) string { return sortNumber(b.size) },
+	"created_at":   func(b *backup) string { return sortTime(b.created) },
+	"updated_at":   func(b *backup) string { return sortTime(b.updated) },
 }
 
+func (b *backup) field(key string) (string, bool) { return backupFields.of(b, key) }
+
 func (b *backup) matches(f param) bool {
-	got, ok := b.field(f.key)
-	return ok && sameText(got, f.value)
+	return hasField(b, f)
 }
 
 func (s *Sim) visibleBackup(c *call, id string) *backup { return visibleOf(c, "Backup", s.backups, id) }
@@ -288,11 +280,7 @@ func (s *Sim) storeInCeph(b *backup) {
 }
 
 // SetCephBackups makes cinder-backup store in Ceph from now on, or no longer (see Config).
-func (s *Sim) SetCephBackups(is bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.config.CephBackups = is
-}
+func (s *Sim) SetCephBackups(is bool) { assign(s, &s.config.CephBackups, is) }
 
 // sharing are the backups whose data are in the image of b, in Ceph.
 func (s *Sim) sharing(b *backup) (all []*backup) {
@@ -329,16 +317,9 @@ func (s *Sim) viewBackup(c *call, b *backup) obj {
 		{"snapshot_id", orNull(b.snapshot)},
 		{"data_timestamp", micros(b.data)},
 	}
-	if c.version >= 43 {
-		o = append(o, pair{"metadata", b.labels})
-	}
-	if c.version >= 18 && c.token.admin() {
-		o = append(o, pair{"os-backup-project-attr:project_id", b.project})
-	}
-	if c.version >= 56 && c.token.admin() {
-		o = append(o, pair{"user_id", b.user})
-	}
-	return o
+	o = o.when(c.version >= 43, pair{"metadata", b.labels})
+	o = o.when(c.version >= 18 && c.token.admin(), pair{"os-backup-project-attr:project_id", b.project})
+	return o.when(c.version >= 56 && c.token.admin(), pair{"user_id", b.user})
 }
 
 func (s *Sim) listBackups(c *call, detail bool) reply {
@@ -384,9 +365,7 @@ func (s *Sim) deleteBackup(c *call) reply {
 func (s *Sim) backupAction(c *call) reply {
 	body := c.object("os-reset_status", true, "status")
 	b := s.visibleBackup(c, c.vars["id"])
-	if !c.token.admin() {
-		return forbidden("volume_extension:backup_admin_actions:reset_status")
-	}
+	c.adminOnly("volume_extension:backup_admin_actions:reset_status")
 	if status, _ := body["status"].(string); status != "" {
 		b.turn(status, b.reason)
 	}
@@ -455,9 +434,7 @@ func (s *Sim) restore(c *call, v *volume, b *backup, write func() error) {
 // setService serves PUT /os-services/disable and enable, for cinder-backup only.
 func (s *Sim) setService(c *call, disabled bool) reply {
 	body := c.decode()
-	if !c.token.admin() {
-		return forbidden("volume_extension:services:update")
-	}
+	c.adminOnly("volume_extension:services:update")
 	binary, _ := body["binary"].(string)
 	if binary != "cinder-backup" {
 		return fault(http.StatusNotFound, "Service "+binary+" could not be found.")

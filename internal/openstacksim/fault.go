@@ -1,6 +1,7 @@
 package openstacksim
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -61,11 +62,7 @@ func (s *Sim) SetFault(f Fault) (remove func()) {
 }
 
 // ClearFaults removes every fault.
-func (s *Sim) ClearFaults() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.faults = nil
-}
+func (s *Sim) ClearFaults() { assign(s, &s.faults, nil) }
 
 func (s *Sim) dropFault(f *Fault) {
 	s.faults = slices.DeleteFunc(slices.Clone(s.faults), func(x *Fault) bool { return x == f })
@@ -117,10 +114,7 @@ func (s *Sim) operationFault(op Operation) Fault {
 func (f Fault) fails() bool { return f.fired && !f.Slow }
 
 func (f Fault) message(standard string) string {
-	if f.Message != "" {
-		return f.Message
-	}
-	return standard
+	return cmp.Or(f.Message, standard)
 }
 
 func faultPath(pattern, path string) bool {

@@ -370,3 +370,10 @@ func noPage() reply {
 func forbidden(policy string) reply {
 	return fault(http.StatusForbidden, "Policy doesn't allow "+policy+" to be performed.")
 }
+
+// adminOnly refuses a request of everybody else.
+func (c *call) adminOnly(policy string) {
+	if !c.token.admin() {
+		panic(forbidden(policy))
+	}
+}

@@ -30,11 +30,7 @@ func (s *Sim) SetLag(d time.Duration) {
 }
 
 // SetMessageLag does that for the messages of Cinder alone: it saves the status of a busy snapshot before the message (volume/manager.py).
-func (s *Sim) SetMessageLag(d time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.messageLag = d
-}
+func (s *Sim) SetMessageLag(d time.Duration) { assign(s, &s.messageLag, d) }
 
 // remember keeps the records as they are, before a change. The caller holds s.mu.
 func (s *Sim) remember() {

@@ -107,9 +107,7 @@ func splitSort(s string) (keys, directions string) {
 }
 
 func (q *query) sortBy(keys, directions string, sortable []string) {
-	if keys == "" {
-		keys = "created_at"
-	}
+	keys = cmp.Or(keys, "created_at")
 	dirs := strings.Split(directions, ",")
 	for i, key := range strings.Split(keys, ",") {
 		direction := dirs[min(i, len(dirs)-1)]
@@ -168,6 +166,23 @@ func (q *query) pop(key string) (string, bool) {
 type row interface {
 	ident() string
 	field(key string) (value string, ok bool)
+}
+
+// fields read those of one kind of object.
+type fields[T any] map[string]func(T) string
+
+func (f fields[T]) of(x T, key string) (value string, ok bool) {
+	read, ok := f[key]
+	if !ok {
+		return "", false
+	}
+	return read(x), true
+}
+
+// hasField applies a filter for the text of one field. Unknown fields match nothing, as in the database layer of Cinder.
+func hasField[T row](x T, f param) bool {
+	got, ok := x.field(f.key)
+	return ok && sameText(got, f.value)
 }
 
 // page filters, sorts and cuts a list. more reports whether a next link follows, missing whether the object of the marker does
@@ -262,19 +277,21 @@ func listOf[T owned](c *call, q *query, kind string, detail bool, objects map[st
 	if missing {
 		return fault(http.StatusNotFound, kind+" "+q.marker+" could not be found.")
 	}
-	list := []obj{}
-	for _, x := range items {
-		list = append(list, view(x))
-	}
 	name := strings.ToLower(kind) + "s"
-	body := obj{{name, list}}
+	body := pageBody(name, items, view)
 	if more {
 		body = append(body, pair{name + "_links", c.nextLink(c.collection(name, detail), items[len(items)-1].ident())})
 	}
-	if q.count {
-		body = append(body, pair{"count", total})
+	return reply{status: http.StatusOK, body: body.when(q.count, pair{"count", total}), rows: len(items)}
+}
+
+// pageBody is the body of a reply with a page of objects.
+func pageBody[T any](name string, items []T, view func(T) obj) obj {
+	list := make([]obj, len(items))
+	for i, x := range items {
+		list[i] = view(x)
 	}
-	return reply{status: http.StatusOK, body: body, rows: len(list)}
+	return obj{{name, list}}
 }
 
 // nextLink is the URL of the page after the object with this id.
@@ -295,6 +312,9 @@ func sameText(a, b string) bool { return strings.EqualFold(a, b) }
 func sortNumber(n int) string {
 	return strings.Repeat("0", max(0, 12-len(strconv.Itoa(n)))) + strconv.Itoa(n)
 }
+
+// sortTime writes a time so that it sorts as text.
+func sortTime(t time.Time) string { return t.UTC().Format("20060102150405") }
 
 // timeFilter checks a filter by time (3.60).
 func timeFilter(q *query) {

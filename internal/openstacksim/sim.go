@@ -97,3 +97,10 @@ func (s *Sim) project(idOrName string) *Project {
 	}
 	return nil
 }
+
+// assign sets a field that mu guards.
+func assign[T any](s *Sim, field *T, value T) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	*field = value
+}

@@ -25,29 +25,21 @@ func (p *snapshot) ident() string { return p.id }
 
 func (p *snapshot) owner() string { return p.project }
 
-func (p *snapshot) field(key string) (string, bool) {
-	switch key {
-	case "id":
-		return p.id, true
-	case "name", "display_name":
-		return deref(p.name), true
-	case "status":
-		return p.status, true
-	case "volume_id":
-		return p.volume.id, true
-	case "size", "volume_size":
-		return sortNumber(p.size), true
-	case "created_at":
-		return p.created.UTC().Format("20060102150405"), true
-	case "updated_at":
-		return p.updated.UTC().Format("20060102150405"), true
-	case "availability_zone":
-		return p.volume.zone, true
-	case "project_id":
-		return p.project, true
-	}
-	return "", false
+var snapshotFields = fields[*snapshot]{
+	"id":                func(p *snapshot) string { return p.id },
+	"name":              func(p *snapshot) string { return deref(p.name) },
+	"display_name":      func(p *snapshot) string { return deref(p.name) },
+	"status":            func(p *snapshot) string { return p.status },
+	"volume_id":         func(p *snapshot) string { return p.volume.id },
+	"size":              func(p *snapshot) string { return sortNumber(p.size) },
+	"volume_size":       func(p *snapshot) string { return sortNumber(p.size) },
+	"created_at":        func(p *snapshot) string { return sortTime(p.created) },
+	"updated_at":        func(p *snapshot) string { return sortTime(p.updated) },
+	"availability_zone": func(p *snapshot) string { return p.volume.zone },
+	"project_id":        func(p *snapshot) string { return p.project },
 }
+
+func (p *snapshot) field(key string) (string, bool) { return snapshotFields.of(p, key) }
 
 func (p *snapshot) matches(f param) bool {
 	switch f.key {
@@ -61,8 +53,7 @@ func (p *snapshot) matches(f param) bool {
 	case "consumes_quota":
 		return isTrue(f.value)
 	}
-	got, ok := p.field(f.key)
-	return ok && sameText(got, f.value)
+	return hasField(p, f)
 }
 
 func (s *Sim) snapshotsOf(v *volume) []*snapshot {
@@ -98,15 +89,9 @@ func (p *snapshot) view(c *call, detail, extended bool) obj {
 	if !detail {
 		return o
 	}
-	if c.version >= 14 {
-		o = append(o, pair{"group_snapshot_id", nil})
-	}
-	if c.version >= 41 {
-		o = append(o, pair{"user_id", p.user})
-	}
-	if c.version >= 65 {
-		o = append(o, pair{"consumes_quota", true})
-	}
+	o = o.when(c.version >= 14, pair{"group_snapshot_id", nil})
+	o = o.when(c.version >= 41, pair{"user_id", p.user})
+	o = o.when(c.version >= 65, pair{"consumes_quota", true})
 	if extended {
 		progress := "0%"
 		if slices.Contains([]string{"available", "backing-up", "deleting", "error_deleting"}, p.status) {
@@ -207,9 +192,7 @@ func (s *Sim) deleteSnapshot(c *call) reply {
 func (s *Sim) snapshotAction(c *call) reply {
 	body := c.object("os-reset_status", true, "status")
 	p := s.visibleSnapshot(c, c.vars["id"])
-	if !c.token.admin() {
-		return forbidden("volume_extension:snapshot_admin_actions:reset_status")
-	}
+	c.adminOnly("volume_extension:snapshot_admin_actions:reset_status")
 	if status, _ := body["status"].(string); status != "" {
 		p.status, p.updated = strings.ToLower(status), p.clock.now()
 	}

@@ -93,11 +93,7 @@ func (s *Sim) Effects() []Effect {
 }
 
 // ResetEffects forgets the effects so far.
-func (s *Sim) ResetEffects() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.effects = nil
-}
+func (s *Sim) ResetEffects() { assign(s, &s.effects, nil) }
 
 // effect records the end of an operation. The caller holds s.mu.
 func (s *Sim) effect(op Operation, v *volume, server string, asked time.Time) {
