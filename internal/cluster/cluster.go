@@ -6,6 +6,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -106,9 +107,7 @@ func Connect(s Source) (*Cluster, error) {
 		return nil, fmt.Errorf("%w: %w", ErrKubeconfig, err)
 	}
 	name := s.Context
-	if name == "" {
-		name = raw.CurrentContext
-	}
+	name = cmp.Or(name, raw.CurrentContext)
 	c, err := of(name, config)
 	if err != nil {
 		return nil, err

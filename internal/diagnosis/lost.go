@@ -1,6 +1,7 @@
 package diagnosis
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -211,9 +212,7 @@ func (f *finder) contents(ctx context.Context) {
 	}
 	for _, c := range all {
 		id := c.Spec.Source.Handle
-		if id == "" {
-			id = c.Status.Handle
-		}
+		id = cmp.Or(id, c.Status.Handle)
 		if id == "" || !slices.Contains(f.list.Drivers, c.Spec.Driver) {
 			continue // of another driver, or not made yet
 		}

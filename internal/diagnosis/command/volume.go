@@ -282,10 +282,7 @@ func (v *command) print(reports []diagnosis.Report) error {
 
 // columns is the width of the output.
 func (v *command) columns() int {
-	if v.Columns == 0 {
-		return width
-	}
-	return v.Columns
+	return cmp.Or(v.Columns, width)
 }
 
 // show writes a value for people or for scripts.
