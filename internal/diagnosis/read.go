@@ -217,7 +217,8 @@ func (r *reader) readClass(ctx context.Context) {
 	}
 }
 
-// provisionedBy names the driver that shall create the volume of a claim (Kubernetes, "Well-Known Labels, Annotations and Taints").
+// provisionedBy names the driver that shall create the volume of a claim (Kubernetes, "Well-Known Labels, Annotations and Taints"). Kubernetes
+// writes it when the claim needs the volume.
 const provisionedBy = "volume.kubernetes.io/storage-provisioner"
 
 func (r *reader) driverName() string {

@@ -376,6 +376,16 @@ func parseDict(s string) (map[string]string, bool) {
 	return m, true
 }
 
+// hasPairs reports whether a map has all pairs of a Python dictionary.
+func hasPairs(m map[string]string, dict string, same func(a, b string) bool) bool {
+	want, ok := parseDict(dict)
+	for k, x := range want {
+		got, has := m[k]
+		ok = ok && has && same(got, x)
+	}
+	return ok
+}
+
 var escaped = regexp.MustCompile(`\\(.)`)
 
 func unescape(s string) string { return escaped.ReplaceAllString(s, "$1") }

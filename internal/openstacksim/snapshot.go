@@ -44,12 +44,7 @@ func (p *snapshot) field(key string) (string, bool) { return snapshotFields.of(p
 func (p *snapshot) matches(f param) bool {
 	switch f.key {
 	case "metadata":
-		want, ok := parseDict(f.value)
-		for k, v := range want {
-			got, has := p.metadata[k]
-			ok = ok && has && got == v
-		}
-		return ok
+		return hasPairs(p.metadata, f.value, func(a, b string) bool { return a == b })
 	case "consumes_quota":
 		return isTrue(f.value)
 	}

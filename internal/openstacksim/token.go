@@ -70,12 +70,9 @@ func (t *token) allows(c *call, serviceType string) bool {
 	if c.service == identity && c.Method == http.MethodGet && strings.HasSuffix(c.path, "/v3/auth/tokens") {
 		return true
 	}
-	for _, r := range t.appCred.AccessRules {
-		if r.Method == c.Method && r.Service == serviceType && ruleMatches(r.Path, c.path) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(t.appCred.AccessRules, func(r AccessRule) bool {
+		return r.Method == c.Method && r.Service == serviceType && ruleMatches(r.Path, c.path)
+	})
 }
 
 var ruleToken = regexp.MustCompile(`\{[^}]*\}|\*\*|\*|[^{}*]+`)

@@ -49,16 +49,7 @@ func (v *volume) matches(f param) bool {
 	case "name":
 		return v.name != nil && sameText(*v.name, f.value)
 	case "metadata":
-		want, ok := parseDict(f.value)
-		if !ok {
-			return false
-		}
-		for k, x := range want {
-			if got, has := v.metadata[k]; !has || !sameText(got, x) {
-				return false
-			}
-		}
-		return true
+		return hasPairs(v.metadata, f.value, sameText)
 	case "size":
 		n, err := strconv.Atoi(f.value)
 		return err == nil && v.size == n

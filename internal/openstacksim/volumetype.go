@@ -135,16 +135,7 @@ func (s *Sim) listTypes(c *call) reply {
 		q.marker = "" // for types only, Cinder ignores an unknown marker
 	}
 	items, _, more, _ := page(q, all, func(t *VolumeType, f param) bool {
-		specs, ok := parseDict(f.value)
-		if f.key != "extra_specs" || !ok {
-			return false
-		}
-		for k, v := range specs {
-			if t.ExtraSpecs[k] != v {
-				return false
-			}
-		}
-		return true
+		return f.key == "extra_specs" && hasPairs(t.ExtraSpecs, f.value, func(a, b string) bool { return a == b })
 	})
 	body := pageBody("volume_types", items, func(t *VolumeType) obj { return t.view(c, s.showsTypeAccess(c)) })
 	if more {
