@@ -158,11 +158,6 @@ func (s *Sim) oneAttachment(c *call) *attachment {
 	panic(fault(http.StatusNotFound, "Volume attachment could not be found with filter: attachment_id = "+c.vars["id"]+"."))
 }
 
-func (s *Sim) showAttachment(c *call) reply {
-	a := s.oneAttachment(c)
-	return reply{status: http.StatusOK, body: obj{{"attachment", a.view(true)}}}
-}
-
 // createAttachment only reserves: hypervisors send the connector later.
 func (s *Sim) createAttachment(c *call) reply {
 	body := c.object("attachment", true, "volume_uuid", "instance_uuid", "connector", "mode")
@@ -212,8 +207,7 @@ func (s *Sim) deleteAttachment(c *call) reply {
 // AddAttachment adds an attachment in a status that Nova does not know, as a failed attach leaves it. It returns the ID. It
 // updates the status of the volume. The server need not exist.
 func (s *Sim) AddAttachment(volumeID, serverID, status string) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.lock()()
 	v := s.volumes[volumeID]
 	if v == nil {
 		return ""
@@ -227,8 +221,7 @@ func (s *Sim) AddAttachment(volumeID, serverID, status string) string {
 // SetAttachmentStatus sets the status of the attachment of a volume at a server, as a service that stopped in between leaves it.
 // The list of Nova stays as it is. The status of the volume changes as in Cinder.
 func (s *Sim) SetAttachmentStatus(volumeID, serverID, status string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.lock()()
 	if v := s.volumes[volumeID]; v != nil {
 		for _, a := range v.attachments {
 			if a.server == serverID {

@@ -17,16 +17,14 @@ func (s *Sim) SetCopyOnWrite(is bool) { assign(s, &s.backend.copyOnWrite, is) }
 // without a message (VolumeIsBusy in volume/manager.py), a snapshot with one (SnapshotIsBusy). Ceph keeps a volume for 30 seconds after the crash of a
 // client that used it (volume/drivers/rbd.py).
 func (s *Sim) SetBusy(id string, busy bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.lock()()
 	s.backend.busy[id] = busy
 }
 
 // SetMoving says that an administrator moves a volume in use to another backend, or no longer. Cinder then does not show that Nova detaches it
 // (begin_detaching in volume/api.py), nor the end of it.
 func (s *Sim) SetMoving(volume string, moving bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.lock()()
 	s.backend.moving[volume] = moving
 }
 
@@ -46,8 +44,7 @@ func (s *Sim) keeps(p *snapshot) bool {
 // FailLiveMigration leaves for each disk of a server what a failed live migration may leave: a second attachment for the other host
 // (_rollback_live_migration in nova/compute/manager.py).
 func (s *Sim) FailLiveMigration(server string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.lock()()
 	v := s.servers[server]
 	for _, d := range slices.Clone(v.disks) {
 		_, _ = s.reserveVolume(s.volumes[d.volume], server)

@@ -52,9 +52,7 @@ var backupFields = fields[*backup]{
 
 func (b *backup) field(key string) (string, bool) { return backupFields.of(b, key) }
 
-func (b *backup) matches(f param) bool {
-	return hasField(b, f)
-}
+func (b *backup) matches(f param) bool { return hasField(b, f) }
 
 func (s *Sim) visibleBackup(c *call, id string) *backup { return visibleOf(c, "Backup", s.backups, id) }
 
@@ -218,10 +216,7 @@ func (s *Sim) makeBackup(c *call, b *backup, v *volume, p *snapshot) {
 	if s.afterZed() {
 		b.zone = s.backupZone() // cinder-backup writes it
 	}
-	failure := s.operationFault(Attach)
-	if !failure.fired {
-		failure = s.operationFault(CreateBackup)
-	}
+	failure := s.operationFault(Attach, CreateBackup)
 	failure = failure.try(func() error { return s.data.Make(b.id, cmp.Or(b.snapshot, v.id), b.size) })
 	s.after(s.latency[CreateBackup]+failure.Delay, func() {
 		release()
@@ -262,8 +257,7 @@ type written struct {
 
 // WriteVolume changes so many extents of a volume, apart from each other. The next incremental backup has them.
 func (s *Sim) WriteVolume(id string, extents int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.lock()()
 	s.writes[id] = append(s.writes[id], written{time.Now(), extents})
 }
 
@@ -290,11 +284,6 @@ func (s *Sim) sharing(b *backup) (all []*backup) {
 		}
 	}
 	return all
-}
-
-func (s *Sim) showBackup(c *call) reply {
-	b := s.visibleBackup(c, c.vars["id"])
-	return reply{status: http.StatusOK, body: obj{{"backup", s.viewBackup(c, b)}}}
 }
 
 func (s *Sim) viewBackup(c *call, b *backup) obj {
@@ -404,10 +393,7 @@ func (s *Sim) restoreBackup(c *call) reply {
 // source volume, if that had any.
 func (s *Sim) restore(c *call, v *volume, b *backup, write func() error) {
 	b.turn("restoring", "")
-	failure := s.operationFault(Attach)
-	if !failure.fired {
-		failure = s.operationFault(RestoreBackup)
-	}
+	failure := s.operationFault(Attach, RestoreBackup)
 	if !b.lost {
 		failure = failure.try(write)
 	}

@@ -49,14 +49,12 @@ type Fault struct {
 
 // SetFault adds a fault; the first match counts. Call remove to remove it.
 func (s *Sim) SetFault(f Fault) (remove func()) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.lock()()
 	f.Header = f.Header.Clone()
 	added := &f
 	s.faults = append(s.faults, added)
 	return func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
+		defer s.lock()()
 		s.dropFault(added)
 	}
 }
@@ -100,11 +98,13 @@ func (s *Sim) httpFault(c *call) Fault {
 	return Fault{}
 }
 
-// operationFault is the fault of an operation that begins now. The caller holds s.mu.
-func (s *Sim) operationFault(op Operation) Fault {
-	for _, f := range s.faults {
-		if f.Operation == op && !f.skips() {
-			return s.take(f)
+// operationFault is the fault of an operation that begins now, or else of the one that follows in it. The caller holds s.mu.
+func (s *Sim) operationFault(ops ...Operation) Fault {
+	for _, op := range ops {
+		for _, f := range s.faults {
+			if f.Operation == op && !f.skips() {
+				return s.take(f)
+			}
 		}
 	}
 	return Fault{}

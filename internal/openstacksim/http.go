@@ -139,8 +139,7 @@ func wait(r *http.Request, d time.Duration) bool {
 }
 
 func (s *Sim) answer(c *call) reply {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.lock()()
 	s.applyDue()
 	if c.Method != http.MethodGet {
 		s.remember()

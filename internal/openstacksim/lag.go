@@ -24,8 +24,7 @@ type past struct {
 
 // SetLag makes every read of Cinder and Nova show what was there so long before, as a database server that lags does. Writes see the truth.
 func (s *Sim) SetLag(d time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.lock()()
 	s.lag, s.pasts = d, nil
 }
 

@@ -83,11 +83,6 @@ func (s *Sim) oneMessage(c *call) *message {
 	panic(fault(http.StatusNotFound, "Message "+c.vars["id"]+" could not be found."))
 }
 
-func (s *Sim) showMessage(c *call) reply {
-	m := s.oneMessage(c)
-	return reply{status: http.StatusOK, body: obj{{"message", m.view(c)}}}
-}
-
 func (s *Sim) deleteMessage(c *call) reply {
 	m := s.oneMessage(c)
 	s.messages = slices.DeleteFunc(s.messages, func(x *message) bool { return x == m })

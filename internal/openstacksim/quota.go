@@ -15,8 +15,7 @@ var defaultLimits = map[string]int{
 
 // SetQuota sets the limit of a project for a resource ("volumes", "gigabytes_fast"); -1 is unlimited.
 func (s *Sim) SetQuota(project, resource string, limit int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.lock()()
 	if p := s.project(project); p != nil {
 		s.setQuota(p.ID, resource, limit)
 	}

@@ -47,8 +47,7 @@ func (v *server) disk(volumeID string) *disk {
 
 // AddServer adds a server and returns its ID. It generates a missing ID, status or creation time.
 func (s *Sim) AddServer(v Server) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.lock()()
 	return s.addServer(v).ID
 }
 
@@ -75,8 +74,7 @@ func (s *Sim) addServer(v Server) *server {
 // RemoveServer removes a server. Its volumes become available. With stale, Cinder keeps their attachments, as after the loss of a
 // cell database or a failed evacuation.
 func (s *Sim) RemoveServer(id string, stale bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.lock()()
 	if v := s.servers[id]; v != nil {
 		s.removeServer(v, stale)
 	}
@@ -193,11 +191,6 @@ func (v *server) extended(c *call, o obj, attached []obj, single bool) obj {
 		since(71, pair{"server_groups", []string{}})
 	}
 	return o
-}
-
-func (s *Sim) showServer(c *call) reply {
-	v := s.visibleServer(c, c.vars["id"])
-	return reply{status: http.StatusOK, body: obj{{"server", v.view(c, true)}}}
 }
 
 // serverQuery are the parameters that Nova knows for a list. From 2.75 on, it refuses any other.

@@ -165,11 +165,6 @@ func (s *Sim) listSnapshots(c *call, detail bool) reply {
 	return listOf(c, q, "Snapshot", detail, s.snapshots, func(p *snapshot) obj { return p.view(c, detail, true) })
 }
 
-func (s *Sim) showSnapshot(c *call) reply {
-	p := s.visibleSnapshot(c, c.vars["id"])
-	return reply{status: http.StatusOK, body: obj{{"snapshot", p.view(c, true, true)}}}
-}
-
 func (s *Sim) deleteSnapshot(c *call) reply {
 	p := s.visibleSnapshot(c, c.vars["id"])
 	s.refusesReader(c, "volume:delete_snapshot")

@@ -26,8 +26,7 @@ type Timing struct {
 
 // SetTiming sets the timing of operations that begin later.
 func (s *Sim) SetTiming(t Timing) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.lock()()
 	s.timing, s.draws, s.free = t, map[string]int{}, map[string]time.Time{}
 }
 
@@ -87,8 +86,7 @@ type Effect struct {
 
 // Effects are the operations that have ended since the last ResetEffects, in the order of their ends.
 func (s *Sim) Effects() []Effect {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.lock()()
 	return append([]Effect(nil), s.effects...)
 }
 

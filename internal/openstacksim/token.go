@@ -31,8 +31,7 @@ func (s *Sim) SetTokenLifetime(d time.Duration) { assign(s, &s.config.TokenLifet
 
 // RevokeTokens makes every token issued so far invalid, as the loss of a Fernet key does.
 func (s *Sim) RevokeTokens() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.lock()()
 	clear(s.tokens)
 }
 

@@ -114,11 +114,6 @@ func (v *volume) summary(c *call) obj {
 	return obj{{"id", v.id}, {"name", v.name}, {"links", c.selfLinks("volumes", v.id)}}
 }
 
-func (s *Sim) showVolume(c *call) reply {
-	v := s.visible(c, c.vars["id"])
-	return reply{status: http.StatusOK, body: obj{{"volume", v.view(s, c, shown)}}}
-}
-
 func (s *Sim) updateVolume(c *call) reply {
 	body := c.object("volume", true, "name", "description", "display_name", "display_description", "metadata")
 	if c.version >= 53 && len(body) == 0 {

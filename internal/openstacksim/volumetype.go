@@ -11,8 +11,7 @@ import (
 
 // AddVolumeType adds a type and returns its ID. It generates a missing ID or creation time. It replaces a type of that name.
 func (s *Sim) AddVolumeType(t VolumeType) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.lock()()
 	return s.addVolumeType(t).ID
 }
 
@@ -32,8 +31,7 @@ func (s *Sim) addVolumeType(t VolumeType) *VolumeType {
 
 // RemoveVolumeType removes a type by name. Volumes of the type stay.
 func (s *Sim) RemoveVolumeType(name string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.lock()()
 	s.types = slices.DeleteFunc(s.types, func(t *VolumeType) bool { return t.Name == name })
 }
 

@@ -39,8 +39,7 @@ func (s *Sim) SetComputeZones(names ...string) { assign(s, &s.serverZones, zones
 
 // SetZoneAvailable sets whether a zone is available, in Cinder and Nova.
 func (s *Sim) SetZoneAvailable(name string, available bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.lock()()
 	for _, zones := range [][]zone{s.volumeZones, s.serverZones} {
 		for i := range zones {
 			if zones[i].name == name {
