@@ -38,23 +38,9 @@ func (c *call) listQuery(allowed, sortable []string) *query {
 	for _, p := range c.params {
 		switch p.key {
 		case "limit":
-			n, err := strconv.Atoi(p.value)
-			if err != nil {
-				panic(fault(http.StatusBadRequest, "limit param must be an integer"))
-			}
-			if n < 0 {
-				panic(fault(http.StatusBadRequest, "limit param must be positive"))
-			}
-			q.limit = min(n, c.pageSize)
+			q.limit = min(position(p.value, "limit param must be an integer", "limit param must be positive"), c.pageSize)
 		case "offset":
-			n, err := strconv.Atoi(p.value)
-			if err != nil {
-				panic(fault(http.StatusBadRequest, "offset must be an integer"))
-			}
-			if n < 0 {
-				panic(fault(http.StatusBadRequest, "offset must be >= 0"))
-			}
-			q.offset = n
+			q.offset = position(p.value, "offset must be an integer", "offset must be >= 0")
 		case "marker":
 			q.marker = p.value
 		case "sort":
@@ -82,6 +68,18 @@ func (c *call) listQuery(allowed, sortable []string) *query {
 	q.sortBy(keys, directions, sortable)
 	c.checkFilters(q, allowed)
 	return q
+}
+
+// position reads a number from 0 on, or refuses it with one of the messages.
+func position(text, noNumber, negative string) int {
+	n, err := strconv.Atoi(text)
+	switch {
+	case err != nil:
+		panic(fault(http.StatusBadRequest, noNumber))
+	case n < 0:
+		panic(fault(http.StatusBadRequest, negative))
+	}
+	return n
 }
 
 func isTrue(s string) bool {
