@@ -231,15 +231,10 @@ func (s *Sim) listGroupTypes(c *call) reply {
 		q.marker = "" // as for volume types
 	}
 	types, _, more, _ := page(q, types, func(*GroupType, param) bool { return true })
-	list := []obj{}
-	for _, g := range types {
+	body := pageBody("group_types", types, func(g *GroupType) obj {
 		o := obj{{"id", g.ID}, {"name", g.Name}, {"description", orNull(g.Description)}, {"is_public", true}}
-		if c.token.admin() {
-			o = append(o, pair{"group_specs", cloneOrEmpty(g.Specs)})
-		}
-		list = append(list, o)
-	}
-	body := obj{{"group_types", list}}
+		return o.when(c.token.admin(), pair{"group_specs", cloneOrEmpty(g.Specs)})
+	})
 	if more {
 		body = append(body, pair{"group_type_links", c.nextLink(c.collection("group_types", false), types[len(types)-1].ID)})
 	}

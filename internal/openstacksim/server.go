@@ -265,15 +265,12 @@ func (s *Sim) listServers(c *call, detail bool) reply {
 		return slices.ContainsFunc(keep, func(f func(*server) bool) bool { return !f(v) })
 	})
 	all = all[:min(limit, len(all))]
-	list := []obj{}
-	for _, v := range all {
+	body := pageBody("servers", all, func(v *server) obj {
 		if detail {
-			list = append(list, v.view(c, false))
-			continue
+			return v.view(c, false)
 		}
-		list = append(list, v.summary(c))
-	}
-	body := obj{{"servers", list}}
+		return v.summary(c)
+	})
 	if limit > 0 && len(all) == limit {
 		url := c.base(compute) + "/v2.1/servers"
 		if detail {

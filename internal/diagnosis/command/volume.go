@@ -168,9 +168,7 @@ func (v *command) run(ctx context.Context, args []string) error {
 		return err
 	}
 	from.Cloud, from.NoCloud = v.connect(ctx)
-	if from.Cloud != nil {
-		defer from.Cloud.Close()
-	}
+	defer from.Cloud.Close()
 	var reports []diagnosis.Report
 	var causes []string
 	blind := ""
