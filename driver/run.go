@@ -3,6 +3,7 @@
 package driver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -204,9 +205,7 @@ func (d Dependencies) withDefaults() Dependencies {
 	if d.Rand == nil {
 		d.Rand = rand.Float64
 	}
-	if d.Version == "" {
-		d.Version = "unknown"
-	}
+	d.Version = cmp.Or(d.Version, "unknown")
 	return d
 }
 

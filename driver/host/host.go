@@ -91,9 +91,7 @@ func New(o Options) *Host { return newHost(o, disk.Options{}, mount.Options{}) }
 
 // newHost is New with further parts that tests replace.
 func newHost(o Options, d disk.Options, m mount.Options) *Host {
-	if o.Log == nil {
-		o.Log = slog.Default()
-	}
+	o.Log = cmp.Or(o.Log, slog.Default())
 	if o.Commands == nil {
 		o.Commands = command.Processes{}
 	}

@@ -2,7 +2,6 @@ package kube
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"net/url"
 	"slices"
@@ -35,39 +34,26 @@ func (a *API) beingDrained(ctx context.Context, nodeName string) (bool, error) {
 
 // attachedTo lists the PersistentVolumes that a driver has attached to a node, or is attaching or detaching (Kubernetes API, VolumeAttachment).
 func (a *API) attachedTo(ctx context.Context, driverName, nodeName string) ([]string, error) {
-	var volumes []string
-	for next := ""; ; {
-		var page struct {
-			Metadata struct {
-				Continue string `json:"continue"`
-			} `json:"metadata"`
-			Items []struct {
-				Spec struct {
-					Attacher string `json:"attacher"`
-					NodeName string `json:"nodeName"`
-					Source   struct {
-						PersistentVolumeName string `json:"persistentVolumeName"`
-					} `json:"source"`
-				} `json:"spec"`
-			} `json:"items"`
-		}
-		query := url.Values{"limit": {fmt.Sprint(pageSize)}}
-		if next != "" {
-			query.Set("continue", next)
-		}
-		if err := a.get(ctx, "volume attachments", "/apis/storage.k8s.io/v1/volumeattachments?"+query.Encode(), &page); err != nil {
-			return nil, err
-		}
-		for _, item := range page.Items {
-			if item.Spec.Attacher == driverName && item.Spec.NodeName == nodeName {
-				volumes = append(volumes, item.Spec.Source.PersistentVolumeName)
-			}
-		}
-		if next = page.Metadata.Continue; next == "" {
-			slices.Sort(volumes)
-			return volumes, nil
-		}
+	type attachment struct {
+		Spec struct {
+			Attacher string `json:"attacher"`
+			NodeName string `json:"nodeName"`
+			Source   struct {
+				PersistentVolumeName string `json:"persistentVolumeName"`
+			} `json:"source"`
+		} `json:"spec"`
 	}
+	var volumes []string
+	_, err := list(ctx, a, "volume attachments", "/apis/storage.k8s.io/v1/volumeattachments", func(item attachment) {
+		if item.Spec.Attacher == driverName && item.Spec.NodeName == nodeName {
+			volumes = append(volumes, item.Spec.Source.PersistentVolumeName)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(volumes)
+	return volumes, nil
 }
 
 // detachPoll is how often AwaitDetached looks.

@@ -58,9 +58,7 @@ type API struct {
 
 // New returns the API. It sends no request. It fails outside a pod if Options has no URL.
 func New(o Options) (*API, error) {
-	if o.Dir == "" {
-		o.Dir = serviceAccount
-	}
+	o.Dir = cmp.Or(o.Dir, serviceAccount)
 	a := &API{server: strings.TrimSuffix(o.Server, "/"), tokenFile: filepath.Join(o.Dir, "token"), named: o.Server != "", userAgent: "cinder-csi-driver/" + cmp.Or(o.Version, "unknown")}
 	if o.Kubeconfig != "" {
 		transport, err := a.use(o.Kubeconfig)

@@ -39,25 +39,25 @@ func (n node) taint(key string) (index int, ok bool) {
 	return 0, false
 }
 
-// listNodes calls each for every node, and returns the version of the list.
-func (a *API) listNodes(ctx context.Context, each func(node)) (version string, err error) {
+// list calls each for every object of a list, and returns the version of the list.
+func list[T any](ctx context.Context, a *API, object, path string, each func(T)) (version string, err error) {
 	for next := ""; ; {
 		var page struct {
 			Metadata struct {
 				ResourceVersion string `json:"resourceVersion"`
 				Continue        string `json:"continue"`
 			} `json:"metadata"`
-			Items []node `json:"items"`
+			Items []T `json:"items"`
 		}
 		query := url.Values{"limit": {fmt.Sprint(pageSize)}}
 		if next != "" {
 			query.Set("continue", next)
 		}
-		if err := a.get(ctx, "nodes", "/api/v1/nodes?"+query.Encode(), &page); err != nil {
+		if err := a.get(ctx, object, path+"?"+query.Encode(), &page); err != nil {
 			return "", err
 		}
-		for _, n := range page.Items {
-			each(n)
+		for _, item := range page.Items {
+			each(item)
 		}
 		if next = page.Metadata.Continue; next == "" {
 			return page.Metadata.ResourceVersion, nil

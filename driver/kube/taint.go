@@ -87,7 +87,7 @@ func (s *StartupTaints) Run(ctx context.Context) {
 // follow lists the nodes, and then handles their changes and the waiting nodes for the time of one watch.
 func (s *StartupTaints) follow(ctx context.Context) error {
 	s.waiting = map[string]*attempt{}
-	version, err := s.API.listNodes(ctx, s.note)
+	version, err := list(ctx, s.API, "nodes", "/api/v1/nodes", s.note)
 	if err != nil {
 		return err
 	}

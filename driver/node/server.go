@@ -5,6 +5,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"maps"
@@ -92,18 +93,12 @@ type Server struct {
 func New(h *host.Host, o Options) *Server { return newServer(h, o) }
 
 func newServer(m machine, o Options) *Server {
-	if o.DriverName == "" {
-		o.DriverName = contract.DriverName
-	}
-	if o.TopologyKey == "" {
-		o.TopologyKey = contract.TopologyKeyOf(o.DriverName)
-	}
+	o.DriverName = cmp.Or(o.DriverName, contract.DriverName)
+	o.TopologyKey = cmp.Or(o.TopologyKey, contract.TopologyKeyOf(o.DriverName))
 	if o.Metrics == nil {
 		o.Metrics = noMetrics{}
 	}
-	if o.Log == nil {
-		o.Log = slog.Default()
-	}
+	o.Log = cmp.Or(o.Log, slog.Default())
 	o.Metrics.CountVolumes(func() int { return countVolumes(m, o.ForeignVolumes) })
 	o.Metrics.Registered(wasRegistered(o.RegisteredFile))
 	return &Server{

@@ -9,6 +9,7 @@
 package openstack
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -189,9 +190,6 @@ func (c *Cloud) doObject(ctx context.Context, r request, id *string, want string
 const maxRequestID = 64
 
 func requestID(h http.Header) string {
-	id := h.Get("X-Openstack-Request-Id")
-	if id == "" {
-		id = h.Get("X-Compute-Request-Id")
-	}
+	id := cmp.Or(h.Get("X-Openstack-Request-Id"), h.Get("X-Compute-Request-Id"))
 	return toldTenants(id[:min(len(id), maxRequestID)])
 }

@@ -61,11 +61,15 @@ func (c *Cloud) CreateSnapshot(ctx context.Context, o volume.SnapshotOptions) (v
 
 // Snapshot implements volume.SnapshotCloud.
 func (c *Cloud) Snapshot(ctx context.Context, id volume.SnapshotID) (volume.Snapshot, error) {
+	return c.readSnapshot(ctx, getSnapshot, id)
+}
+
+func (c *Cloud) readSnapshot(ctx context.Context, read cloud.Call, id volume.SnapshotID) (volume.Snapshot, error) {
 	var answer struct {
 		Snapshot wireSnapshot `json:"snapshot"`
 	}
 	err := c.doObject(ctx, request{
-		call: getSnapshot, verb: "read snapshot", object: "snapshot " + string(id), ids: []string{string(id)}, ok: http.StatusOK, into: &answer,
+		call: read, verb: "read snapshot", object: "snapshot " + string(id), ids: []string{string(id)}, ok: http.StatusOK, into: &answer,
 	}, &answer.Snapshot.ID, string(id))
 	if err != nil {
 		return volume.Snapshot{}, err
@@ -76,12 +80,7 @@ func (c *Cloud) Snapshot(ctx context.Context, id volume.SnapshotID) (volume.Snap
 // SnapshotStopsRetype implements volume.SnapshotCloud. Cinder 24.0.0 (2024.1) has lost the code that remembers the metadata of a snapshot in a message
 // to cinder-volume (objects/snapshot.py). So cinder-volume takes the snapshots of a volume for changed, and stores nothing about the volume. No older release has 3.71.
 func (c *Cloud) SnapshotStopsRetype(ctx context.Context, id volume.SnapshotID) (bool, error) {
-	var answer struct {
-		Snapshot wireSnapshot `json:"snapshot"`
-	}
-	err := c.doObject(ctx, request{
-		call: getSnapshotLater, verb: "read snapshot", object: "snapshot " + string(id), ids: []string{string(id)}, ok: http.StatusOK, into: &answer,
-	}, &answer.Snapshot.ID, string(id))
+	_, err := c.readSnapshot(ctx, getSnapshotLater, id)
 	if volume.Is(err, volume.Unimplemented) {
 		return false, nil
 	}

@@ -7,6 +7,7 @@
 package provision
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"time"
@@ -47,18 +48,10 @@ type Service struct {
 
 // New returns the service for the volumes of a cloud. The waiter waits for their changes.
 func New(cloud volume.Cloud, waiter volume.Waiter, o Options) *Service {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	if o.Locks == nil {
-		o.Locks = &inflight.Locks{}
-	}
-	if o.Requests == nil {
-		o.Requests = &inflight.Calls{}
-	}
-	if o.Recent == nil {
-		o.Recent = &observe.Recent{}
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	o.Locks = cmp.Or(o.Locks, &inflight.Locks{})
+	o.Requests = cmp.Or(o.Requests, &inflight.Calls{})
+	o.Recent = cmp.Or(o.Recent, &observe.Recent{})
 	s := &Service{
 		cloud: cloud, volumes: observe.Volumes{Cloud: cloud, Waiter: waiter, Log: o.Log}, owner: o.Owner, log: o.Log, locks: o.Locks,
 		zones: newZoneCache(), quotas: newQuotaCache(o.ObserveQuotas), recent: o.Recent,

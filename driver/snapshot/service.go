@@ -5,6 +5,7 @@
 package snapshot
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync/atomic"
@@ -44,15 +45,9 @@ type Service struct {
 
 // New returns the service for the snapshots and backups of a cloud. The waiters wait for changes of its volumes, snapshots and backups.
 func New(cloud volume.Cloud, volumes volume.Waiter, snapshots, backups volume.SnapshotWaiter, o Options) *Service {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	if o.Locks == nil {
-		o.Locks = &inflight.Locks{}
-	}
-	if o.Requests == nil {
-		o.Requests = &inflight.Calls{}
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	o.Locks = cmp.Or(o.Locks, &inflight.Locks{})
+	o.Requests = cmp.Or(o.Requests, &inflight.Calls{})
 	s := &Service{
 		cloud: cloud, volumes: observe.Volumes{Cloud: cloud, Waiter: volumes, Log: o.Log}, awaitSnapshot: awaitWith(snapshots, "snapshot"), awaitBackup: awaitWith(backups, "backup"),
 		owner: o.Owner, keepHidden: o.KeepHidden, log: o.Log, locks: o.Locks,

@@ -282,6 +282,9 @@ func (c *Cloud) Ping(ctx context.Context) error {
 
 // Close closes idle connections. The cloud may be used again.
 func (c *Cloud) Close() {
+	if c == nil {
+		return
+	}
 	if t, ok := c.transport.(interface{ CloseIdleConnections() }); ok {
 		t.CloseIdleConnections()
 	}

@@ -269,17 +269,15 @@ func (b Bundle) Secrets() []SecretRef {
 	for _, w := range slices.Concat(b.Workloads, b.Jobs) {
 		for _, v := range w.Pod.Volumes {
 			if v.Projected != nil {
-				all = append(all, projectedSecrets(w.Namespace, v.Projected.Sources)...)
+				for _, source := range v.Projected.Sources {
+					if s := source.Secret; s != nil {
+						all = append(all, secretRef(w.Namespace, s.Name, s.Optional, s.Items)...)
+					}
+				}
 			}
-			s := v.Secret
-			if s == nil || s.Optional != nil && *s.Optional {
-				continue
+			if s := v.Secret; s != nil {
+				all = append(all, secretRef(w.Namespace, s.SecretName, s.Optional, s.Items)...)
 			}
-			ref := SecretRef{Namespace: w.Namespace, Name: s.SecretName}
-			for _, item := range s.Items {
-				ref.Keys = append(ref.Keys, item.Key)
-			}
-			all = append(all, ref)
 		}
 	}
 	for i, ref := range all {
@@ -288,20 +286,16 @@ func (b Bundle) Secrets() []SecretRef {
 	return all
 }
 
-func projectedSecrets(namespace string, sources []corev1.VolumeProjection) []SecretRef {
-	var all []SecretRef
-	for _, source := range sources {
-		s := source.Secret
-		if s == nil || s.Optional != nil && *s.Optional {
-			continue
-		}
-		ref := SecretRef{Namespace: namespace, Name: s.Name}
-		for _, item := range s.Items {
-			ref.Keys = append(ref.Keys, item.Key)
-		}
-		all = append(all, ref)
+// secretRef is a Secret with the keys that a pod mounts; none if the pod starts without it.
+func secretRef(namespace, name string, optional *bool, items []corev1.KeyToPath) []SecretRef {
+	if optional != nil && *optional {
+		return nil
 	}
-	return all
+	ref := SecretRef{Namespace: namespace, Name: name}
+	for _, item := range items {
+		ref.Keys = append(ref.Keys, item.Key)
+	}
+	return []SecretRef{ref}
 }
 
 // KubeletDir is kubelet's directory as the node workload mounts it; empty if no workload does.

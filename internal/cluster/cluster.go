@@ -6,6 +6,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -105,11 +106,7 @@ func Connect(s Source) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrKubeconfig, err)
 	}
-	name := s.Context
-	if name == "" {
-		name = raw.CurrentContext
-	}
-	c, err := of(name, config)
+	c, err := of(cmp.Or(s.Context, raw.CurrentContext), config)
 	if err != nil {
 		return nil, err
 	}
@@ -269,12 +266,7 @@ func (c *Cluster) SecretKeys(ctx context.Context, namespace, name string) ([]str
 	if err := c.Get(ctx, "/api/v1/namespaces/"+url.PathEscape(namespace)+"/secrets/"+url.PathEscape(name), &secret); err != nil {
 		return nil, err
 	}
-	keys := []string{}
-	for key := range secret.Data {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	return keys, nil
+	return slices.Sorted(maps.Keys(secret.Data)), nil
 }
 
 // dropped decodes anything to nothing.

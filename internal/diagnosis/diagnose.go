@@ -1,6 +1,7 @@
 package diagnosis
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -98,9 +99,7 @@ func (s *walk) stop(id cause.ID, step Step) {
 	}
 	s.blocked = true
 	s.report.Cause = string(id)
-	if step.State == "" {
-		step.State = Failed
-	}
+	step.State = cmp.Or(step.State, Failed)
 	step.Requests = requestsIn(step.Why, step.Requests)
 	s.report.Steps = append(s.report.Steps, step)
 }
@@ -176,10 +175,7 @@ func (s *walk) class() {
 }
 
 func orNone(name string) string {
-	if name == "" {
-		return "(none)"
-	}
-	return name
+	return cmp.Or(name, "(none)")
 }
 
 func (s *walk) className() string { return (&reader{readings: &s.Readings}).className() }

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -189,16 +188,11 @@ func PrintDriverPods(out io.Writer, d DriverPods, columns int) error {
 			ready[k]++
 		}
 	}
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	if len(kinds) > 0 {
-		fmt.Fprintln(table, "\nDRIVER\tPODS\tREADY\tVERSION\tIMAGE")
-	}
+	var rows [][]string
 	for _, k := range kinds {
-		fmt.Fprintf(table, "%s\t%d\t%d\t%s\t%s\n", k.role, count[k], ready[k], printable.Line(orUnknown(k.version)), printable.Line(k.image))
+		rows = append(rows, []string{k.role, fmt.Sprint(count[k]), fmt.Sprint(ready[k]), orUnknown(k.version), k.image})
 	}
-	if err := table.Flush(); err != nil {
-		return err
-	}
+	p.table("\nDRIVER\tPODS\tREADY\tVERSION\tIMAGE", rows)
 	if len(d.Pods) == 0 {
 		p.line("no pod of the driver was found")
 	}

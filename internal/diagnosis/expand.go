@@ -103,9 +103,7 @@ func (s *walk) modify() {
 		return
 	}
 	if text != "" || status.Status == corev1.PersistentVolumeClaimModifyVolumeInfeasible {
-		if text == "" {
-			text = "external-resizer calls the change infeasible"
-		}
+		text = cmp.Or(text, "external-resizer calls the change infeasible")
 		s.driverError(stepModify, what, began, text, o, "correct the class that the claim names, or name the class before in spec.volumeAttributesClassName",
 			run("kubectl", "get", "volumeattributesclass", "--output", "yaml"), s.inNamespace("describe", "pvc", claimNamed(s.Name)))
 		return

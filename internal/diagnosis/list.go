@@ -104,13 +104,10 @@ func List(f ListReadings) Listing {
 	return l
 }
 
-// askedOf has the driver that shall make the volume of a claim. Kubernetes writes it when the claim needs the volume.
-const askedOf = "volume.kubernetes.io/storage-provisioner"
-
 func (f ListReadings) pending() []string {
 	names := []string{}
 	for name, c := range f.Claims {
-		if c.Status.Phase == corev1.ClaimPending && slices.Contains(f.Drivers, c.Annotations[askedOf]) {
+		if c.Status.Phase == corev1.ClaimPending && slices.Contains(f.Drivers, c.Annotations[provisionedBy]) {
 			names = append(names, name)
 		}
 	}

@@ -1,6 +1,7 @@
 package diagnosis
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
 	"github.com/cinder-csi/cinder-csi/internal/cluster"
@@ -39,18 +41,13 @@ type MissingObjects struct {
 
 // content is a VolumeSnapshotContent.
 type content struct {
-	Metadata struct {
-		Name string `json:"name"`
-	} `json:"metadata"`
-	Spec struct {
+	Metadata metav1.ObjectMeta `json:"metadata"`
+	Spec     struct {
 		Driver string `json:"driver"`
 		Source struct {
 			Handle string `json:"snapshotHandle"`
 		} `json:"source"`
-		Ref struct {
-			Namespace string `json:"namespace"`
-			Name      string `json:"name"`
-		} `json:"volumeSnapshotRef"`
+		Ref corev1.ObjectReference `json:"volumeSnapshotRef"`
 	} `json:"spec"`
 	Status struct {
 		Handle string `json:"snapshotHandle"`
@@ -115,8 +112,7 @@ func (f *finder) volumes(ctx context.Context) {
 			continue
 		}
 		f.missing[strings.ToLower(id)] = true
-		m := Missing{Kind: "PersistentVolume", Name: v.Name, ID: id, Of: claimOfPersistent(v), Why: "Cinder has no such volume"}
-		f.add(m)
+		f.add(Missing{Kind: "PersistentVolume", Name: v.Name, ID: id, Of: claimOfPersistent(v), Why: "Cinder has no such volume"})
 	}
 	f.out.Checked += checked
 	if n := len(f.out.Missing); n > 1 && n == checked {
@@ -162,14 +158,7 @@ func (f *finder) still(ctx context.Context, a storagev1.VolumeAttachment) bool {
 func (f *finder) detached(ctx context.Context, a storagev1.VolumeAttachment, id string) string {
 	server, registered := f.list.Servers[a.Spec.NodeName]
 	listed, found := f.list.Cinder[strings.ToLower(id)]
-	at := func(v ListedVolume) bool {
-		for _, one := range v.Attachments {
-			if one.Server == server {
-				return true
-			}
-		}
-		return false
-	}
+	at := func(v ListedVolume) bool { return v.attachedTo(map[string]bool{server: true}) }
 	nowhere := len(listed.Attachments) == 0 // then the server need not be known
 	if !found || !registered && !nowhere || !a.Status.Attached || a.DeletionTimestamp != nil || at(listed) {
 		return ""
@@ -200,7 +189,7 @@ func (f *finder) contents(ctx context.Context) {
 	}
 	known := map[string]bool{}
 	for _, list := range []struct{ resource, microversion string }{{"snapshots", ""}, {"backups", "3.43"}} {
-		objects, err := cinderList(ctx, f.reader, list.resource, list.microversion, func(m marked) string { return m.ID })
+		objects, err := cinderList(ctx, f.reader, list.resource, list.microversion, func(v ListedVolume) string { return v.ID })
 		if err != nil {
 			f.readings.Gaps = append(f.readings.Gaps, Gap{What: "the " + list.resource + " in Cinder, so nothing is known of the VolumeSnapshotContents", Why: cloud.Clean(err.Error())})
 			return
@@ -210,10 +199,7 @@ func (f *finder) contents(ctx context.Context) {
 		}
 	}
 	for _, c := range all {
-		id := c.Spec.Source.Handle
-		if id == "" {
-			id = c.Status.Handle
-		}
+		id := cmp.Or(c.Spec.Source.Handle, c.Status.Handle)
 		if id == "" || !slices.Contains(f.list.Drivers, c.Spec.Driver) {
 			continue // of another driver, or not made yet
 		}

@@ -37,19 +37,6 @@ type Orphans struct {
 	Unseen    []Gap     `json:"unseen"`
 }
 
-// marked is an object of Cinder with metadata.
-type marked struct {
-	ID          string            `json:"id"`
-	Name        string            `json:"name"`
-	Status      string            `json:"status"`
-	Size        int               `json:"size"`
-	Created     cloudTime         `json:"created_at"`
-	Metadata    map[string]string `json:"metadata"`
-	Attachments []struct {
-		Server string `json:"server_id"`
-	} `json:"attachments"`
-}
-
 // ErrClusterID is a cluster whose ID is not known.
 var ErrClusterID = errors.New("the cluster ID of the driver is not known")
 
@@ -79,7 +66,7 @@ func FindOrphans(ctx context.Context, from Clients, clusterID string) (Orphans, 
 	}
 	o := Orphans{Time: from.Now, ClusterID: clusterID, Orphans: []Orphan{}}
 	for _, list := range []struct{ kind, resource, microversion string }{{"volume", "volumes", ""}, {"snapshot", "snapshots", ""}, {"backup", "backups", "3.43"}} {
-		all, err := cinderList(ctx, r, list.resource, list.microversion, func(m marked) string { return m.ID })
+		all, err := cinderList(ctx, r, list.resource, list.microversion, func(v ListedVolume) string { return v.ID })
 		if err != nil {
 			r.readings.Gaps = append(r.readings.Gaps, Gap{What: "the " + list.resource + " in Cinder", Why: cloud.Clean(err.Error())})
 			continue
@@ -136,7 +123,7 @@ func namedInCinder(ctx context.Context, c *cluster.Cluster) (map[string]bool, er
 	return named, nil
 }
 
-func (m marked) orphan(kind string, now time.Time) Orphan {
+func (m ListedVolume) orphan(kind string, now time.Time) Orphan {
 	o := Orphan{Kind: kind, ID: m.ID, Name: m.Name, Status: m.Status, Size: m.Size, Created: since(m.Created.Time), Servers: []string{}}
 	for _, key := range []string{"csi.storage.k8s.io/pvc/", "csi.storage.k8s.io/volumesnapshot/"} {
 		if name := m.Metadata[key+"name"]; name != "" && o.For == "" {

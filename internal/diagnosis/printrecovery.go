@@ -1,6 +1,7 @@
 package diagnosis
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -53,10 +54,7 @@ func PrintRecovery(out io.Writer, r Recovery) error {
 }
 
 func orUnknown(text string) string {
-	if text == "" {
-		return "(unknown)"
-	}
-	return text
+	return cmp.Or(text, "(unknown)")
 }
 
 // header says what must be done before the documents are applied, and what they lack.

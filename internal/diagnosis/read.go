@@ -123,11 +123,8 @@ func (r *reader) readMovedAgain(ctx context.Context) {
 
 // get reads one object and reports whether it is there. What cannot be read is a gap.
 func (r *reader) get(ctx context.Context, what, path string, into any) bool {
-	err := r.Cluster.Get(ctx, path, into)
-	if err != nil && !errors.Is(err, cluster.ErrNotFound) {
-		r.gap(what, err)
-	}
-	return err == nil
+	there, _ := r.missing(ctx, what, path, into)
+	return there
 }
 
 // missing is get for objects whose absence is a cause: there is a difference between missing and unreadable.
@@ -217,7 +214,8 @@ func (r *reader) readClass(ctx context.Context) {
 	}
 }
 
-// provisionedBy names the driver that shall create the volume of a claim (Kubernetes, "Well-Known Labels, Annotations and Taints").
+// provisionedBy names the driver that shall create the volume of a claim (Kubernetes, "Well-Known Labels, Annotations and Taints"). Kubernetes
+// writes it when the claim needs the volume.
 const provisionedBy = "volume.kubernetes.io/storage-provisioner"
 
 func (r *reader) driverName() string {

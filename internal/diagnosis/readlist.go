@@ -34,7 +34,7 @@ type ListReadings struct {
 	CinderRead  bool                    // the whole list was read
 }
 
-// ListedVolume is a volume in a list of Cinder.
+// ListedVolume is a volume in a list of Cinder, or a snapshot or backup, which are attached to nothing.
 type ListedVolume struct {
 	CloudVolume
 	Attachments []struct {

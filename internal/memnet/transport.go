@@ -2,6 +2,7 @@ package memnet
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -67,9 +68,7 @@ func (t transport) serve(r *http.Request) (_ *http.Response, err error) {
 // serverSide is the request as a server reads it from the network.
 func serverSide(r *http.Request) *http.Request {
 	in := r.Clone(r.Context())
-	if in.Host == "" {
-		in.Host = r.URL.Host
-	}
+	in.Host = cmp.Or(in.Host, r.URL.Host)
 	if in.Body == nil {
 		in.Body = http.NoBody
 	}

@@ -7,8 +7,7 @@ import (
 
 // AddApplicationCredential adds an application credential to the cloud and returns it. It generates a missing ID or secret.
 func (s *Sim) AddApplicationCredential(a ApplicationCredential) ApplicationCredential {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.lock()()
 	return *s.addAppCred(a)
 }
 
@@ -25,8 +24,7 @@ func (s *Sim) addAppCred(a ApplicationCredential) *ApplicationCredential {
 
 // DeleteApplicationCredential removes an application credential and the tokens from it.
 func (s *Sim) DeleteApplicationCredential(id string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.lock()()
 	for _, a := range s.appCreds {
 		if a.ID == id {
 			a.spent = true
@@ -39,7 +37,6 @@ func (a *ApplicationCredential) view(s *Sim, c *call, secret bool) obj {
 	for _, r := range a.Roles {
 		roles = append(roles, obj{{"id", FixedHex("role", r)}, {"name", r}, {"domain_id", nil}, {"description", nil}, {"options", obj{{"immutable", true}}}})
 	}
-	expires := microsOrNull(a.ExpiresAt)
 	v := obj{
 		{"id", a.ID},
 		{"name", a.Name},
@@ -47,16 +44,12 @@ func (a *ApplicationCredential) view(s *Sim, c *call, secret bool) obj {
 		{"user_id", s.user(map[string]any{"name": a.User}).ID},
 		{"project_id", s.project(a.Project).ID},
 		{"system", nil},
-		{"expires_at", expires},
+		{"expires_at", microsOrNull(a.ExpiresAt)},
 		{"unrestricted", nil},
 		{"roles", roles},
 	}
-	if len(a.AccessRules) > 0 {
-		v = append(v, pair{"access_rules", a.rules()})
-	}
-	if secret {
-		v = append(v, pair{"secret", a.Secret})
-	}
+	v = v.when(len(a.AccessRules) > 0, pair{"access_rules", a.rules()})
+	v = v.when(secret, pair{"secret", a.Secret})
 	return append(v, pair{"links", obj{{"self", c.base(identity) + "/v3/application_credentials/" + a.ID}}})
 }
 
@@ -76,12 +69,9 @@ func (s *Sim) ownAppCreds(c *call, action string) []*ApplicationCredential {
 
 func (s *Sim) listAppCreds(c *call) reply {
 	own := s.ownAppCreds(c, "identity:list_application_credentials")
-	list := []obj{}
-	for _, a := range own {
-		list = append(list, a.view(s, c, false))
-	}
+	body := pageBody("application_credentials", own, func(a *ApplicationCredential) obj { return a.view(s, c, false) })
 	self := c.base(identity) + "/v3/users/" + c.vars["user"] + "/application_credentials"
-	return reply{status: http.StatusOK, body: obj{{"application_credentials", list}, {"links", obj{{"next", nil}, {"self", self}, {"previous", nil}}}}}
+	return reply{status: http.StatusOK, body: append(body, pair{"links", obj{{"next", nil}, {"self", self}, {"previous", nil}}})}
 }
 
 func (s *Sim) oneAppCred(c *call, action string) *ApplicationCredential {
@@ -91,11 +81,6 @@ func (s *Sim) oneAppCred(c *call, action string) *ApplicationCredential {
 		panic(identityNotFound(c, "Could not find Application Credential: "+c.vars["id"]+"."))
 	}
 	return own[i]
-}
-
-func (s *Sim) showAppCred(c *call) reply {
-	a := s.oneAppCred(c, "identity:get_application_credential")
-	return reply{status: http.StatusOK, body: obj{{"application_credential", a.view(s, c, false)}}}
 }
 
 func (s *Sim) deleteAppCred(c *call) reply {

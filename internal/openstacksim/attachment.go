@@ -62,21 +62,16 @@ func (a *attachment) view(detail bool) obj {
 
 func (a *attachment) ident() string { return a.id }
 
-func (a *attachment) field(key string) (string, bool) {
-	switch key {
-	case "id":
-		return a.id, true
-	case "volume_id":
-		return a.volume.id, true
-	case "instance_id", "instance_uuid":
-		return a.server, true
-	case "attach_status": // the filter status is allowed, and finds nothing
-		return a.status, true
-	case "created_at":
-		return a.attachedAt.UTC().Format("20060102150405"), true
-	}
-	return "", false
+var attachmentFields = fields[*attachment]{
+	"id":            func(a *attachment) string { return a.id },
+	"volume_id":     func(a *attachment) string { return a.volume.id },
+	"instance_id":   func(a *attachment) string { return a.server },
+	"instance_uuid": func(a *attachment) string { return a.server },
+	"attach_status": func(a *attachment) string { return a.status }, // the filter status is allowed, and finds nothing
+	"created_at":    func(a *attachment) string { return sortTime(a.attachedAt) },
 }
+
+func (a *attachment) field(key string) (string, bool) { return attachmentFields.of(a, key) }
 
 // reserveVolume creates an attachment, which reserves the volume, or returns why Cinder refuses.
 func (s *Sim) reserveVolume(v *volume, serverID string) (*attachment, string) {
@@ -145,18 +140,12 @@ func (s *Sim) visibleAttachments(c *call, everywhere bool) []*attachment {
 
 func (s *Sim) listAttachments(c *call, detail bool) reply {
 	q := c.listQuery([]string{"volume_id", "status", "instance_id", "attach_status"}, []string{"id", "created_at", "volume_id", "attach_status", "instance_uuid"})
-	items, _, _, missing := page(q, s.visibleAttachments(c, c.allProjects(q)), func(a *attachment, f param) bool {
-		got, ok := a.field(f.key)
-		return ok && sameText(got, f.value)
-	})
+	items, _, _, missing := page(q, s.visibleAttachments(c, c.allProjects(q)), hasField)
 	if missing {
 		return fault(http.StatusNotFound, "Volume attachment could not be found with filter: attachment_id = "+q.marker+".")
 	}
-	list := []obj{}
-	for _, a := range items {
-		list = append(list, a.view(detail))
-	}
-	return reply{status: http.StatusOK, body: obj{{"attachments", list}}} // the only list of Cinder that never links to a next page
+	body := pageBody("attachments", items, func(a *attachment) obj { return a.view(detail) })
+	return reply{status: http.StatusOK, body: body} // the only list of Cinder that never links to a next page
 }
 
 // oneAttachment finds an attachment of any project. Cinder up to 26 shows one to every user who knows its ID, and 29 to those who may see its volume.
@@ -167,11 +156,6 @@ func (s *Sim) oneAttachment(c *call) *attachment {
 		}
 	}
 	panic(fault(http.StatusNotFound, "Volume attachment could not be found with filter: attachment_id = "+c.vars["id"]+"."))
-}
-
-func (s *Sim) showAttachment(c *call) reply {
-	a := s.oneAttachment(c)
-	return reply{status: http.StatusOK, body: obj{{"attachment", a.view(true)}}}
 }
 
 // createAttachment only reserves: hypervisors send the connector later.
@@ -216,18 +200,14 @@ func (s *Sim) deleteAttachment(c *call) reply {
 		}
 	}
 	s.release(a)
-	rest := []obj{}
-	for _, x := range a.volume.attachments {
-		rest = append(rest, x.view(false))
-	}
-	return reply{status: http.StatusOK, body: obj{{"attachments", rest}}}
+	rest := pageBody("attachments", a.volume.attachments, func(x *attachment) obj { return x.view(false) })
+	return reply{status: http.StatusOK, body: rest}
 }
 
 // AddAttachment adds an attachment in a status that Nova does not know, as a failed attach leaves it. It returns the ID. It
 // updates the status of the volume. The server need not exist.
 func (s *Sim) AddAttachment(volumeID, serverID, status string) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.lock()()
 	v := s.volumes[volumeID]
 	if v == nil {
 		return ""
@@ -241,8 +221,7 @@ func (s *Sim) AddAttachment(volumeID, serverID, status string) string {
 // SetAttachmentStatus sets the status of the attachment of a volume at a server, as a service that stopped in between leaves it.
 // The list of Nova stays as it is. The status of the volume changes as in Cinder.
 func (s *Sim) SetAttachmentStatus(volumeID, serverID, status string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.lock()()
 	if v := s.volumes[volumeID]; v != nil {
 		for _, a := range v.attachments {
 			if a.server == serverID {

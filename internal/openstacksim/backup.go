@@ -39,30 +39,20 @@ func (b *backup) ident() string { return b.id }
 
 func (b *backup) owner() string { return b.project }
 
-func (b *backup) field(key string) (string, bool) {
-	switch key {
-	case "id":
-		return b.id, true
-	case "name", "display_name":
-		return deref(b.name), true
-	case "status":
-		return b.status, true
-	case "volume_id":
-		return b.volume, true
-	case "size":
-		return sortNumber(b.size), true
-	case "created_at":
-		return b.created.Format("20060102150405"), true
-	case "updated_at":
-		return b.updated.Format("20060102150405"), true
-	}
-	return "", false
+var backupFields = fields[*backup]{
+	"id":           func(b *backup) string { return b.id },
+	"name":         func(b *backup) string { return deref(b.name) },
+	"display_name": func(b *backup) string { return deref(b.name) },
+	"status":       func(b *backup) string { return b.status },
+	"volume_id":    func(b *backup) string { return b.volume },
+	"size":         func(b *backup) string { return sortNumber(b.size) },
+	"created_at":   func(b *backup) string { return sortTime(b.created) },
+	"updated_at":   func(b *backup) string { return sortTime(b.updated) },
 }
 
-func (b *backup) matches(f param) bool {
-	got, ok := b.field(f.key)
-	return ok && sameText(got, f.value)
-}
+func (b *backup) field(key string) (string, bool) { return backupFields.of(b, key) }
+
+func (b *backup) matches(f param) bool { return hasField(b, f) }
 
 func (s *Sim) visibleBackup(c *call, id string) *backup { return visibleOf(c, "Backup", s.backups, id) }
 
@@ -226,10 +216,7 @@ func (s *Sim) makeBackup(c *call, b *backup, v *volume, p *snapshot) {
 	if s.afterZed() {
 		b.zone = s.backupZone() // cinder-backup writes it
 	}
-	failure := s.operationFault(Attach)
-	if !failure.fired {
-		failure = s.operationFault(CreateBackup)
-	}
+	failure := s.operationFault(Attach, CreateBackup)
 	failure = failure.try(func() error { return s.data.Make(b.id, cmp.Or(b.snapshot, v.id), b.size) })
 	s.after(s.latency[CreateBackup]+failure.Delay, func() {
 		release()
@@ -270,8 +257,7 @@ type written struct {
 
 // WriteVolume changes so many extents of a volume, apart from each other. The next incremental backup has them.
 func (s *Sim) WriteVolume(id string, extents int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.lock()()
 	s.writes[id] = append(s.writes[id], written{time.Now(), extents})
 }
 
@@ -288,11 +274,7 @@ func (s *Sim) storeInCeph(b *backup) {
 }
 
 // SetCephBackups makes cinder-backup store in Ceph from now on, or no longer (see Config).
-func (s *Sim) SetCephBackups(is bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.config.CephBackups = is
-}
+func (s *Sim) SetCephBackups(is bool) { assign(s, &s.config.CephBackups, is) }
 
 // sharing are the backups whose data are in the image of b, in Ceph.
 func (s *Sim) sharing(b *backup) (all []*backup) {
@@ -302,11 +284,6 @@ func (s *Sim) sharing(b *backup) (all []*backup) {
 		}
 	}
 	return all
-}
-
-func (s *Sim) showBackup(c *call) reply {
-	b := s.visibleBackup(c, c.vars["id"])
-	return reply{status: http.StatusOK, body: obj{{"backup", s.viewBackup(c, b)}}}
 }
 
 func (s *Sim) viewBackup(c *call, b *backup) obj {
@@ -329,16 +306,9 @@ func (s *Sim) viewBackup(c *call, b *backup) obj {
 		{"snapshot_id", orNull(b.snapshot)},
 		{"data_timestamp", micros(b.data)},
 	}
-	if c.version >= 43 {
-		o = append(o, pair{"metadata", b.labels})
-	}
-	if c.version >= 18 && c.token.admin() {
-		o = append(o, pair{"os-backup-project-attr:project_id", b.project})
-	}
-	if c.version >= 56 && c.token.admin() {
-		o = append(o, pair{"user_id", b.user})
-	}
-	return o
+	o = o.when(c.version >= 43, pair{"metadata", b.labels})
+	o = o.when(c.version >= 18 && c.token.admin(), pair{"os-backup-project-attr:project_id", b.project})
+	return o.when(c.version >= 56 && c.token.admin(), pair{"user_id", b.user})
 }
 
 func (s *Sim) listBackups(c *call, detail bool) reply {
@@ -384,9 +354,7 @@ func (s *Sim) deleteBackup(c *call) reply {
 func (s *Sim) backupAction(c *call) reply {
 	body := c.object("os-reset_status", true, "status")
 	b := s.visibleBackup(c, c.vars["id"])
-	if !c.token.admin() {
-		return forbidden("volume_extension:backup_admin_actions:reset_status")
-	}
+	c.adminOnly("volume_extension:backup_admin_actions:reset_status")
 	if status, _ := body["status"].(string); status != "" {
 		b.turn(status, b.reason)
 	}
@@ -425,10 +393,7 @@ func (s *Sim) restoreBackup(c *call) reply {
 // source volume, if that had any.
 func (s *Sim) restore(c *call, v *volume, b *backup, write func() error) {
 	b.turn("restoring", "")
-	failure := s.operationFault(Attach)
-	if !failure.fired {
-		failure = s.operationFault(RestoreBackup)
-	}
+	failure := s.operationFault(Attach, RestoreBackup)
 	if !b.lost {
 		failure = failure.try(write)
 	}
@@ -455,9 +420,7 @@ func (s *Sim) restore(c *call, v *volume, b *backup, write func() error) {
 // setService serves PUT /os-services/disable and enable, for cinder-backup only.
 func (s *Sim) setService(c *call, disabled bool) reply {
 	body := c.decode()
-	if !c.token.admin() {
-		return forbidden("volume_extension:services:update")
-	}
+	c.adminOnly("volume_extension:services:update")
 	binary, _ := body["binary"].(string)
 	if binary != "cinder-backup" {
 		return fault(http.StatusNotFound, "Service "+binary+" could not be found.")

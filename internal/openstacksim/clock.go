@@ -12,11 +12,7 @@ func (c clock) exact() time.Time { return time.Now().UTC().Add(time.Duration(c))
 
 // SetClockSkew sets the clock of one of two Cinder hosts ahead, or behind if d is negative. From then on, every second new object
 // belongs to that host and gets its times from it.
-func (s *Sim) SetClockSkew(d time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.ahead = d
-}
+func (s *Sim) SetClockSkew(d time.Duration) { assign(s, &s.ahead, d) }
 
 // hostClock returns the clock of the host of a new object. The caller holds s.mu.
 func (s *Sim) hostClock() clock {

@@ -10,8 +10,7 @@ import (
 // sim-USER-PROJECT if the user has roles in several projects. The first application credential is sim-appcred, the
 // others are sim-appcred-NAME.
 func (s *Sim) CloudsYAML(baseURL string) []byte {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.lock()()
 	var b strings.Builder
 	b.WriteString("clouds:\n")
 	head := func(name string) {
@@ -45,8 +44,7 @@ func (s *Sim) CloudsYAML(baseURL string) []byte {
 
 // CloudConf is a cloud.conf in upstream's dialect with the first application credential. It is empty if there is none.
 func (s *Sim) CloudConf(baseURL string) []byte {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.lock()()
 	if len(s.appCreds) == 0 {
 		return nil
 	}

@@ -9,7 +9,7 @@ import (
 var serverRoutes = []route{
 	{"GET", "servers", 0, func(s *Sim, c *call) reply { return s.listServers(c, false) }},
 	{"GET", "servers/detail", 0, func(s *Sim, c *call) reply { return s.listServers(c, true) }},
-	{"GET", "servers/{id}", 0, (*Sim).showServer},
+	{"GET", "servers/{id}", 0, show("server", func(s *Sim, c *call) any { return s.visibleServer(c, c.vars["id"]).view(c, true) })},
 	{"DELETE", "servers/{id}", 0, (*Sim).deleteServer},
 	{"POST", "servers/{id}/action", 0, (*Sim).serverAction},
 	{"PUT", "servers/{id}/tags", 26, (*Sim).replaceTags},

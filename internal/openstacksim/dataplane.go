@@ -31,8 +31,7 @@ type DataPlane interface {
 
 // UseDataPlane sets the data plane of a new cloud: volumes that exist already have no bytes.
 func (s *Sim) UseDataPlane(d DataPlane) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.lock()()
 	if len(s.volumes) > 0 {
 		return errors.New("the cloud has volumes already, which the data plane does not know")
 	}

@@ -1,6 +1,7 @@
 package openstacksim
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -48,24 +49,18 @@ type Fault struct {
 
 // SetFault adds a fault; the first match counts. Call remove to remove it.
 func (s *Sim) SetFault(f Fault) (remove func()) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.lock()()
 	f.Header = f.Header.Clone()
 	added := &f
 	s.faults = append(s.faults, added)
 	return func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
+		defer s.lock()()
 		s.dropFault(added)
 	}
 }
 
 // ClearFaults removes every fault.
-func (s *Sim) ClearFaults() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.faults = nil
-}
+func (s *Sim) ClearFaults() { assign(s, &s.faults, nil) }
 
 func (s *Sim) dropFault(f *Fault) {
 	s.faults = slices.DeleteFunc(slices.Clone(s.faults), func(x *Fault) bool { return x == f })
@@ -103,11 +98,13 @@ func (s *Sim) httpFault(c *call) Fault {
 	return Fault{}
 }
 
-// operationFault is the fault of an operation that begins now. The caller holds s.mu.
-func (s *Sim) operationFault(op Operation) Fault {
-	for _, f := range s.faults {
-		if f.Operation == op && !f.skips() {
-			return s.take(f)
+// operationFault is the fault of an operation that begins now, or else of the one that follows in it. The caller holds s.mu.
+func (s *Sim) operationFault(ops ...Operation) Fault {
+	for _, op := range ops {
+		for _, f := range s.faults {
+			if f.Operation == op && !f.skips() {
+				return s.take(f)
+			}
 		}
 	}
 	return Fault{}
@@ -117,10 +114,7 @@ func (s *Sim) operationFault(op Operation) Fault {
 func (f Fault) fails() bool { return f.fired && !f.Slow }
 
 func (f Fault) message(standard string) string {
-	if f.Message != "" {
-		return f.Message
-	}
-	return standard
+	return cmp.Or(f.Message, standard)
 }
 
 func faultPath(pattern, path string) bool {

@@ -139,8 +139,7 @@ func wait(r *http.Request, d time.Duration) bool {
 }
 
 func (s *Sim) answer(c *call) reply {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.lock()()
 	s.applyDue()
 	if c.Method != http.MethodGet {
 		s.remember()
@@ -369,4 +368,11 @@ func noPage() reply {
 // forbidden is the refusal of a policy.
 func forbidden(policy string) reply {
 	return fault(http.StatusForbidden, "Policy doesn't allow "+policy+" to be performed.")
+}
+
+// adminOnly refuses a request of everybody else.
+func (c *call) adminOnly(policy string) {
+	if !c.token.admin() {
+		panic(forbidden(policy))
+	}
 }

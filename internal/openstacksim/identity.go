@@ -38,7 +38,9 @@ var identityRoutes = []route{
 	{method: "GET", path: "v3/projects/{id}", serve: (*Sim).showProject},
 	{method: "GET", path: "v3/users/{user}/application_credentials", serve: (*Sim).listAppCreds},
 	{method: "POST", path: "v3/users/{user}/application_credentials", serve: (*Sim).createAppCred},
-	{method: "GET", path: "v3/users/{user}/application_credentials/{id}", serve: (*Sim).showAppCred},
+	{method: "GET", path: "v3/users/{user}/application_credentials/{id}", serve: show("application_credential", func(s *Sim, c *call) any {
+		return s.oneAppCred(c, "identity:get_application_credential").view(s, c, false)
+	})},
 	{method: "DELETE", path: "v3/users/{user}/application_credentials/{id}", serve: (*Sim).deleteAppCred},
 }
 

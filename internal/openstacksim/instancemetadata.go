@@ -56,16 +56,3 @@ func (s *Sim) metadataDocument(v *server) obj {
 		{"dedicated_cpus", []string{}},
 	}
 }
-
-// MetadataDocument is the meta_data.json of a server, which its config drive also has. ok is false if no server has that name or
-// ID.
-func (s *Sim) MetadataDocument(nameOrID string) (document []byte, ok bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, v := range s.servers {
-		if v.ID == nameOrID || v.Name == nameOrID {
-			return encode(s.metadataDocument(v)), true
-		}
-	}
-	return nil, false
-}

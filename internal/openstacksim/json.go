@@ -21,6 +21,14 @@ type pair struct {
 // MarshalJSON writes the pairs in order.
 func (o obj) MarshalJSON() ([]byte, error) { return encode(o), nil }
 
+// when has the pairs too if the condition holds.
+func (o obj) when(holds bool, pairs ...pair) obj {
+	if !holds {
+		return o
+	}
+	return append(o, pairs...)
+}
+
 // encode writes JSON without escaping <, > and &, as the services do.
 func encode(v any) []byte {
 	var b bytes.Buffer

@@ -24,17 +24,12 @@ type past struct {
 
 // SetLag makes every read of Cinder and Nova show what was there so long before, as a database server that lags does. Writes see the truth.
 func (s *Sim) SetLag(d time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.lock()()
 	s.lag, s.pasts = d, nil
 }
 
 // SetMessageLag does that for the messages of Cinder alone: it saves the status of a busy snapshot before the message (volume/manager.py).
-func (s *Sim) SetMessageLag(d time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.messageLag = d
-}
+func (s *Sim) SetMessageLag(d time.Duration) { assign(s, &s.messageLag, d) }
 
 // remember keeps the records as they are, before a change. The caller holds s.mu.
 func (s *Sim) remember() {

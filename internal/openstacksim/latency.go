@@ -42,15 +42,13 @@ func defaultLatency() map[Operation]time.Duration {
 
 // SetLatency sets how long an operation takes from now on. Operations in progress keep their time.
 func (s *Sim) SetLatency(op Operation, d time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.lock()()
 	s.latency[op] = d
 }
 
 // SetAllLatency sets the same time for every operation. With 0, the reply that starts an operation shows its effect.
 func (s *Sim) SetAllLatency(d time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.lock()()
 	for _, op := range Operations {
 		s.latency[op] = d
 	}
@@ -74,16 +72,14 @@ func (s *Sim) after(d time.Duration, do func()) {
 	i := sort.Search(len(s.events), func(i int) bool { return s.events[i].at.After(e.at) })
 	s.events = append(s.events[:i], append([]event{e}, s.events[i:]...)...)
 	time.AfterFunc(d, func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
+		defer s.lock()()
 		s.applyDue()
 	})
 }
 
 // FinishOperations ends all work that the cloud still does after its replies, as if its time had come.
 func (s *Sim) FinishOperations() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.lock()()
 	for i := range s.events {
 		s.events[i].at = time.Now()
 	}

@@ -38,23 +38,9 @@ func (c *call) listQuery(allowed, sortable []string) *query {
 	for _, p := range c.params {
 		switch p.key {
 		case "limit":
-			n, err := strconv.Atoi(p.value)
-			if err != nil {
-				panic(fault(http.StatusBadRequest, "limit param must be an integer"))
-			}
-			if n < 0 {
-				panic(fault(http.StatusBadRequest, "limit param must be positive"))
-			}
-			q.limit = min(n, c.pageSize)
+			q.limit = min(position(p.value, "limit param must be an integer", "limit param must be positive"), c.pageSize)
 		case "offset":
-			n, err := strconv.Atoi(p.value)
-			if err != nil {
-				panic(fault(http.StatusBadRequest, "offset must be an integer"))
-			}
-			if n < 0 {
-				panic(fault(http.StatusBadRequest, "offset must be >= 0"))
-			}
-			q.offset = n
+			q.offset = position(p.value, "offset must be an integer", "offset must be >= 0")
 		case "marker":
 			q.marker = p.value
 		case "sort":
@@ -84,6 +70,18 @@ func (c *call) listQuery(allowed, sortable []string) *query {
 	return q
 }
 
+// position reads a number from 0 on, or refuses it with one of the messages.
+func position(text, noNumber, negative string) int {
+	n, err := strconv.Atoi(text)
+	switch {
+	case err != nil:
+		panic(fault(http.StatusBadRequest, noNumber))
+	case n < 0:
+		panic(fault(http.StatusBadRequest, negative))
+	}
+	return n
+}
+
 func isTrue(s string) bool {
 	return slices.Contains([]string{"1", "t", "true", "on", "y", "yes"}, strings.ToLower(s))
 }
@@ -107,9 +105,7 @@ func splitSort(s string) (keys, directions string) {
 }
 
 func (q *query) sortBy(keys, directions string, sortable []string) {
-	if keys == "" {
-		keys = "created_at"
-	}
+	keys = cmp.Or(keys, "created_at")
 	dirs := strings.Split(directions, ",")
 	for i, key := range strings.Split(keys, ",") {
 		direction := dirs[min(i, len(dirs)-1)]
@@ -168,6 +164,23 @@ func (q *query) pop(key string) (string, bool) {
 type row interface {
 	ident() string
 	field(key string) (value string, ok bool)
+}
+
+// fields read those of one kind of object.
+type fields[T any] map[string]func(T) string
+
+func (f fields[T]) of(x T, key string) (value string, ok bool) {
+	read, ok := f[key]
+	if !ok {
+		return "", false
+	}
+	return read(x), true
+}
+
+// hasField applies a filter for the text of one field. Unknown fields match nothing, as in the database layer of Cinder.
+func hasField[T row](x T, f param) bool {
+	got, ok := x.field(f.key)
+	return ok && sameText(got, f.value)
 }
 
 // page filters, sorts and cuts a list. more reports whether a next link follows, missing whether the object of the marker does
@@ -262,19 +275,21 @@ func listOf[T owned](c *call, q *query, kind string, detail bool, objects map[st
 	if missing {
 		return fault(http.StatusNotFound, kind+" "+q.marker+" could not be found.")
 	}
-	list := []obj{}
-	for _, x := range items {
-		list = append(list, view(x))
-	}
 	name := strings.ToLower(kind) + "s"
-	body := obj{{name, list}}
+	body := pageBody(name, items, view)
 	if more {
 		body = append(body, pair{name + "_links", c.nextLink(c.collection(name, detail), items[len(items)-1].ident())})
 	}
-	if q.count {
-		body = append(body, pair{"count", total})
+	return reply{status: http.StatusOK, body: body.when(q.count, pair{"count", total}), rows: len(items)}
+}
+
+// pageBody is the body of a reply with a page of objects.
+func pageBody[T any](name string, items []T, view func(T) obj) obj {
+	list := make([]obj, len(items))
+	for i, x := range items {
+		list[i] = view(x)
 	}
-	return reply{status: http.StatusOK, body: body, rows: len(list)}
+	return obj{{name, list}}
 }
 
 // nextLink is the URL of the page after the object with this id.
@@ -295,6 +310,9 @@ func sameText(a, b string) bool { return strings.EqualFold(a, b) }
 func sortNumber(n int) string {
 	return strings.Repeat("0", max(0, 12-len(strconv.Itoa(n)))) + strconv.Itoa(n)
 }
+
+// sortTime writes a time so that it sorts as text.
+func sortTime(t time.Time) string { return t.UTC().Format("20060102150405") }
 
 // timeFilter checks a filter by time (3.60).
 func timeFilter(q *query) {
@@ -354,6 +372,16 @@ func parseDict(s string) (map[string]string, bool) {
 		s = s[len(part[0]):]
 	}
 	return m, true
+}
+
+// hasPairs reports whether a map has all pairs of a Python dictionary.
+func hasPairs(m map[string]string, dict string, same func(a, b string) bool) bool {
+	want, ok := parseDict(dict)
+	for k, x := range want {
+		got, has := m[k]
+		ok = ok && has && same(got, x)
+	}
+	return ok
 }
 
 var escaped = regexp.MustCompile(`\\(.)`)

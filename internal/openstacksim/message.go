@@ -24,25 +24,17 @@ func (s *Sim) addMessage(c *call, kind, resource, project, event, content string
 
 func (m *message) ident() string { return m.id }
 
-func (m *message) field(key string) (string, bool) {
-	switch key {
-	case "id":
-		return m.id, true
-	case "created_at":
-		return m.created.Format("20060102150405"), true
-	case "resource_uuid":
-		return m.resource, true
-	case "resource_type":
-		return m.kind, true
-	case "event_id":
-		return m.event, true
-	case "request_id":
-		return m.request, true
-	case "message_level":
-		return "ERROR", true
-	}
-	return "", false
+var messageFields = fields[*message]{
+	"id":            func(m *message) string { return m.id },
+	"created_at":    func(m *message) string { return sortTime(m.created) },
+	"resource_uuid": func(m *message) string { return m.resource },
+	"resource_type": func(m *message) string { return m.kind },
+	"event_id":      func(m *message) string { return m.event },
+	"request_id":    func(m *message) string { return m.request },
+	"message_level": func(m *message) string { return "ERROR" },
 }
+
+func (m *message) field(key string) (string, bool) { return messageFields.of(m, key) }
 
 func (m *message) view(c *call) obj {
 	return obj{
@@ -71,18 +63,11 @@ func (s *Sim) ownMessages(c *call) []*message {
 
 func (s *Sim) listMessages(c *call) reply {
 	q := c.listQuery([]string{"resource_uuid", "resource_type", "event_id", "request_id", "message_level"}, []string{"id", "created_at", "event_id", "resource_type", "resource_uuid", "request_id", "message_level"})
-	items, _, more, missing := page(q, s.ownMessages(c), func(m *message, f param) bool {
-		got, ok := m.field(f.key)
-		return ok && sameText(got, f.value)
-	})
+	items, _, more, missing := page(q, s.ownMessages(c), hasField)
 	if missing {
 		return fault(http.StatusNotFound, "Message "+q.marker+" could not be found.")
 	}
-	list := []obj{}
-	for _, m := range items {
-		list = append(list, m.view(c))
-	}
-	body := obj{{"messages", list}}
+	body := pageBody("messages", items, func(m *message) obj { return m.view(c) })
 	if more {
 		body = append(body, pair{"messages_links", c.nextLink(c.collection("messages", false), items[len(items)-1].id)})
 	}
@@ -96,11 +81,6 @@ func (s *Sim) oneMessage(c *call) *message {
 		}
 	}
 	panic(fault(http.StatusNotFound, "Message "+c.vars["id"]+" could not be found."))
-}
-
-func (s *Sim) showMessage(c *call) reply {
-	m := s.oneMessage(c)
-	return reply{status: http.StatusOK, body: obj{{"message", m.view(c)}}}
 }
 
 func (s *Sim) deleteMessage(c *call) reply {

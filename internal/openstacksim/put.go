@@ -12,8 +12,7 @@ import (
 // the first project that has an application credential. A story begins there, or somebody else acts in it: no service checks anything.
 // An empty Type, Zone or Created is the default of a new volume. A data plane has no bytes of a volume that PutVolume adds.
 func (s *Sim) PutVolume(state VolumeState) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.lock()()
 	s.applyDue()
 	v := s.volumes[state.ID]
 	if v == nil {
@@ -89,8 +88,7 @@ func (s *Sim) putDisks(v *volume, servers []string) {
 
 // PutSnapshot does for a snapshot or backup what PutVolume does for a volume. The volume of a snapshot must exist.
 func (s *Sim) PutSnapshot(state SnapshotState) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.lock()()
 	s.applyDue()
 	state.Created = cmp.Or(state.Created, now()).Truncate(time.Second) // as Cinder stores it
 	if state.Backup {

@@ -15,8 +15,7 @@ var defaultLimits = map[string]int{
 
 // SetQuota sets the limit of a project for a resource ("volumes", "gigabytes_fast"); -1 is unlimited.
 func (s *Sim) SetQuota(project, resource string, limit int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.lock()()
 	if p := s.project(project); p != nil {
 		s.setQuota(p.ID, resource, limit)
 	}
@@ -170,9 +169,7 @@ func (s *Sim) quotaSet(id string, value func(resource string) any) reply {
 	for _, r := range s.resources() {
 		o = append(o, pair{r, value(r)})
 	}
-	if id != "" {
-		o = append(o, pair{"id", id})
-	}
+	o = o.when(id != "", pair{"id", id})
 	return reply{status: http.StatusOK, body: obj{{"quota_set", o}}}
 }
 
@@ -191,10 +188,7 @@ func (s *Sim) showQuota(c *call) reply {
 	used := s.used(p)
 	return s.quotaSet(p, func(r string) any {
 		o := obj{{"limit", s.limit(p, r)}, {"in_use", used[r]}, {"reserved", 0}}
-		if c.beforeZed {
-			o = append(o, pair{"allocated", 0})
-		}
-		return o
+		return o.when(c.beforeZed, pair{"allocated", 0})
 	})
 }
 
@@ -207,9 +201,7 @@ func (s *Sim) defaultQuota(c *call) reply {
 }
 
 func (s *Sim) updateQuota(c *call) reply {
-	if !c.token.admin() {
-		return forbidden("volume_extension:quotas:update")
-	}
+	c.adminOnly("volume_extension:quotas:update")
 	body := c.decode()
 	set, _ := body["quota_set"].(map[string]any)
 	known := s.resources()
@@ -239,19 +231,10 @@ func (s *Sim) listGroupTypes(c *call) reply {
 		q.marker = "" // as for volume types
 	}
 	types, _, more, _ := page(q, types, func(*GroupType, param) bool { return true })
-	list := []obj{}
-	for _, g := range types {
+	body := pageBody("group_types", types, func(g *GroupType) obj {
 		o := obj{{"id", g.ID}, {"name", g.Name}, {"description", orNull(g.Description)}, {"is_public", true}}
-		if c.token.admin() {
-			specs := g.Specs
-			if specs == nil {
-				specs = map[string]string{}
-			}
-			o = append(o, pair{"group_specs", specs})
-		}
-		list = append(list, o)
-	}
-	body := obj{{"group_types", list}}
+		return o.when(c.token.admin(), pair{"group_specs", cloneOrEmpty(g.Specs)})
+	})
 	if more {
 		body = append(body, pair{"group_type_links", c.nextLink(c.collection("group_types", false), types[len(types)-1].ID)})
 	}
@@ -260,20 +243,15 @@ func (s *Sim) listGroupTypes(c *call) reply {
 
 func (g *GroupType) ident() string { return g.ID }
 
-func (g *GroupType) field(key string) (string, bool) {
-	switch key {
-	case "id":
-		return g.ID, true
-	case "name":
-		return g.Name, true
-	}
-	return "", false
+var groupTypeFields = fields[*GroupType]{
+	"id":   func(g *GroupType) string { return g.ID },
+	"name": func(g *GroupType) string { return g.Name },
 }
 
+func (g *GroupType) field(key string) (string, bool) { return groupTypeFields.of(g, key) }
+
 func (s *Sim) listPools(c *call) reply {
-	if !c.token.admin() {
-		return forbidden("scheduler_extension:scheduler_stats:get_pools")
-	}
+	c.adminOnly("scheduler_extension:scheduler_stats:get_pools")
 	detail, _ := c.param("detail")
 	pools := []obj{}
 	for _, z := range s.volumeZones {
@@ -305,20 +283,14 @@ func (s *Sim) listPools(c *call) reply {
 }
 
 func (s *Sim) listVolumeServices(c *call) reply {
-	if !c.token.admin() {
-		return forbidden("volume_extension:services:index")
-	}
+	c.adminOnly("volume_extension:services:index")
 	entry := func(binary, host, zone string) obj {
 		o := obj{{"binary", binary}, {"host", host}, {"zone", zone}, {"status", "enabled"}, {"state", "up"}, {"updated_at", micros(now())}}
-		if c.version >= 7 {
-			o = append(o, pair{"cluster", nil})
-		}
+		o = o.when(c.version >= 7, pair{"cluster", nil})
 		o = append(o, pair{"disabled_reason", nil})
 		if binary == "cinder-volume" {
 			o = append(o, pair{"replication_status", "disabled"}, pair{"active_backend_id", nil}, pair{"frozen", false})
-			if c.version >= 49 {
-				o = append(o, pair{"backend_state", "up"})
-			}
+			o = o.when(c.version >= 49, pair{"backend_state", "up"})
 		}
 		return o
 	}

@@ -19,8 +19,7 @@ type Request struct {
 const kept = 1 << 15
 
 func (s *Sim) record(c *call, status int, begun time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.lock()()
 	s.counted++
 	if len(s.requests) == kept {
 		s.requests = slices.Delete(s.requests, 0, kept/2)
@@ -34,21 +33,18 @@ func (s *Sim) record(c *call, status int, begun time.Time) {
 
 // Requests are the requests so far, oldest first. Of very many, only the latest remain.
 func (s *Sim) Requests() []Request {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.lock()()
 	return slices.Clone(s.requests)
 }
 
 // RequestCount is how many requests there were since the last ResetRequests.
 func (s *Sim) RequestCount() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.lock()()
 	return s.counted
 }
 
 // ResetRequests forgets the requests so far.
 func (s *Sim) ResetRequests() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.lock()()
 	s.requests, s.counted = nil, 0
 }

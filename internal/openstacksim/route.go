@@ -12,6 +12,11 @@ type route struct {
 	serve        func(*Sim, *call) reply
 }
 
+// show is the handler of a request that shows one object.
+func show(key string, object func(*Sim, *call) any) func(*Sim, *call) reply {
+	return func(s *Sim, c *call) reply { return reply{status: http.StatusOK, body: obj{{key, object(s, c)}}} }
+}
+
 // answer serves a request. A check that refuses it panics with the reply, as the services raise exceptions that their APIs turn into answers.
 func (r route) answer(s *Sim, c *call) (a reply) {
 	defer func() {

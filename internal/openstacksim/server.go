@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"maps"
 	"net/http"
 	"regexp"
 	"slices"
@@ -48,8 +47,7 @@ func (v *server) disk(volumeID string) *disk {
 
 // AddServer adds a server and returns its ID. It generates a missing ID, status or creation time.
 func (s *Sim) AddServer(v Server) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.lock()()
 	return s.addServer(v).ID
 }
 
@@ -59,13 +57,8 @@ func (s *Sim) addServer(v Server) *server {
 	}
 	v.Status = cmp.Or(v.Status, "ACTIVE")
 	v.TaskState = cmp.Or(v.TaskState, vmStates[v.Status].task)
-	if v.CreatedAt.IsZero() {
-		v.CreatedAt = now()
-	}
-	v.Metadata = maps.Clone(v.Metadata)
-	if v.Metadata == nil {
-		v.Metadata = map[string]string{}
-	}
+	v.CreatedAt = cmp.Or(v.CreatedAt, now())
+	v.Metadata = cloneOrEmpty(v.Metadata)
 	project := v.Project
 	if p := s.project(v.Project); p != nil {
 		project = p.ID
@@ -81,8 +74,7 @@ func (s *Sim) addServer(v Server) *server {
 // RemoveServer removes a server. Its volumes become available. With stale, Cinder keeps their attachments, as after the loss of a
 // cell database or a failed evacuation.
 func (s *Sim) RemoveServer(id string, stale bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.lock()()
 	if v := s.servers[id]; v != nil {
 		s.removeServer(v, stale)
 	}
@@ -134,9 +126,7 @@ func (v *server) view(c *call, single bool) obj {
 	attached := []obj{}
 	for _, d := range v.disks {
 		o := obj{{"id", d.volume}}
-		if c.version >= 3 {
-			o = append(o, pair{"delete_on_termination", d.drop})
-		}
+		o = o.when(c.version >= 3, pair{"delete_on_termination", d.drop})
 		attached = append(attached, o)
 	}
 	flavorView := obj{{"id", flavor}, {"links", c.serverLinks("flavors", flavor)[1:]}}
@@ -161,9 +151,7 @@ func (v *server) view(c *call, single bool) obj {
 		{"links", c.serverLinks("servers", v.ID)},
 		{"OS-DCF:diskConfig", "MANUAL"},
 	}
-	if slices.Contains([]string{"ACTIVE", "BUILD", "REBUILD", "RESIZE", "VERIFY_RESIZE", "MIGRATING"}, v.Status) {
-		o = append(o, pair{"progress", 0})
-	}
+	o = o.when(slices.Contains([]string{"ACTIVE", "BUILD", "REBUILD", "RESIZE", "VERIFY_RESIZE", "MIGRATING"}, v.Status), pair{"progress", 0})
 	o = append(o,
 		pair{"OS-EXT-AZ:availability_zone", v.Zone}, pair{"config_drive", ""}, pair{"key_name", nil},
 		pair{"OS-SRV-USG:launched_at", micros(v.CreatedAt)}, pair{"OS-SRV-USG:terminated_at", nil})
@@ -185,9 +173,7 @@ func (v *server) extended(c *call, o obj, attached []obj, single bool) obj {
 	state := vmStates[v.Status]
 	o = append(o, pair{"OS-EXT-STS:task_state", orNull(v.TaskState)}, pair{"OS-EXT-STS:vm_state", state.vm},
 		pair{"OS-EXT-STS:power_state", state.power}, pair{"os-extended-volumes:volumes_attached", attached})
-	if admin && c.version >= 16 {
-		o = append(o, pair{"host_status", "UP"})
-	}
+	o = o.when(admin && c.version >= 16, pair{"host_status", "UP"})
 	since := func(minor int, add pair) {
 		if c.version >= minor {
 			o = append(o, add)
@@ -205,11 +191,6 @@ func (v *server) extended(c *call, o obj, attached []obj, single bool) obj {
 		since(71, pair{"server_groups", []string{}})
 	}
 	return o
-}
-
-func (s *Sim) showServer(c *call) reply {
-	v := s.visibleServer(c, c.vars["id"])
-	return reply{status: http.StatusOK, body: obj{{"server", v.view(c, true)}}}
 }
 
 // serverQuery are the parameters that Nova knows for a list. From 2.75 on, it refuses any other.
@@ -284,15 +265,12 @@ func (s *Sim) listServers(c *call, detail bool) reply {
 		return slices.ContainsFunc(keep, func(f func(*server) bool) bool { return !f(v) })
 	})
 	all = all[:min(limit, len(all))]
-	list := []obj{}
-	for _, v := range all {
+	body := pageBody("servers", all, func(v *server) obj {
 		if detail {
-			list = append(list, v.view(c, false))
-			continue
+			return v.view(c, false)
 		}
-		list = append(list, v.summary(c))
-	}
-	body := obj{{"servers", list}}
+		return v.summary(c)
+	})
 	if limit > 0 && len(all) == limit {
 		url := c.base(compute) + "/v2.1/servers"
 		if detail {
@@ -317,17 +295,11 @@ func (s *Sim) serverLimits(c *call) reply {
 		}
 	}
 	absolute := obj{{"maxTotalInstances", 60}, {"maxTotalCores", 300}, {"maxTotalRAMSize", 1228800}}
-	if c.version < 57 {
-		absolute = append(absolute, pair{"maxPersonality", 5}, pair{"maxPersonalitySize", 10240})
-	}
-	if c.version < 36 {
-		absolute = append(absolute, pair{"maxSecurityGroups", -1}, pair{"maxSecurityGroupRules", -1}, pair{"maxTotalFloatingIps", -1})
-	}
+	absolute = absolute.when(c.version < 57, pair{"maxPersonality", 5}, pair{"maxPersonalitySize", 10240})
+	absolute = absolute.when(c.version < 36, pair{"maxSecurityGroups", -1}, pair{"maxSecurityGroupRules", -1}, pair{"maxTotalFloatingIps", -1})
 	absolute = append(absolute, pair{"maxServerMeta", 128}, pair{"maxImageMeta", 128}, pair{"maxTotalKeypairs", 100}, pair{"maxServerGroups", 10}, pair{"maxServerGroupMembers", 10},
 		pair{"totalRAMUsed", 4096 * count}, pair{"totalCoresUsed", 2 * count}, pair{"totalInstancesUsed", count}, pair{"totalServerGroupsUsed", 0})
-	if c.version < 36 {
-		absolute = append(absolute, pair{"totalFloatingIpsUsed", 0}, pair{"totalSecurityGroupsUsed", 0})
-	}
+	absolute = absolute.when(c.version < 36, pair{"totalFloatingIpsUsed", 0}, pair{"totalSecurityGroupsUsed", 0})
 	if c.version >= 39 {
 		absolute = slices.DeleteFunc(absolute, func(p pair) bool { return p.key == "maxImageMeta" })
 	}

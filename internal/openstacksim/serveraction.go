@@ -78,9 +78,7 @@ func startServer(c *call, v *server, _ any) reply {
 }
 
 func resetServer(c *call, v *server, args any) reply {
-	if !c.token.admin() {
-		return forbidden("os_compute_api:os-admin-actions:reset_state")
-	}
+	c.adminOnly("os_compute_api:os-admin-actions:reset_state")
 	state := digString(args, "state")
 	if state != "active" && state != "error" {
 		return invalid("state", dig(args, "state"), python(dig(args, "state"))+" is not one of ['active', 'error']")

@@ -1,6 +1,7 @@
 package openstacksim
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -17,15 +18,9 @@ func (d *disk) view(c *call, serverID string) obj {
 		o = obj{{"id", d.volume}}
 	}
 	o = append(o, pair{"volumeId", d.volume}, pair{"serverId", serverID})
-	if d.device != "" {
-		o = append(o, pair{"device", d.device})
-	}
-	if c.version >= 70 {
-		o = append(o, pair{"tag", d.tag})
-	}
-	if c.version >= 79 {
-		o = append(o, pair{"delete_on_termination", d.drop})
-	}
+	o = o.when(d.device != "", pair{"device", d.device})
+	o = o.when(c.version >= 70, pair{"tag", d.tag})
+	o = o.when(c.version >= 79, pair{"delete_on_termination", d.drop})
 	if c.version >= 89 {
 		var id any
 		if d.attachment != nil {
@@ -187,9 +182,7 @@ const virtioNames = 26
 // newDisk uses the first free device name.
 func (s *Sim) newDisk(v *server, want attachRequest) *disk {
 	most := s.config.MaxDisks
-	if most == 0 {
-		most = virtioNames
-	}
+	most = cmp.Or(most, virtioNames)
 	if len(v.disks)+1 >= most {
 		panic(fault(http.StatusForbidden, fmt.Sprintf("The maximum allowed number of disk devices (%d) to attach to a single instance has been exceeded.", most)))
 	}
@@ -244,12 +237,8 @@ func (s *Sim) reserveDisk(c *call, v *server, d *disk, vol *volume) *reply {
 // attached is the answer to an attach.
 func (d *disk) attached(c *call, serverID string) reply {
 	answer := obj{{"id", d.volume}, {"serverId", serverID}, {"volumeId", d.volume}, {"device", orNull(d.device)}}
-	if c.version >= 70 {
-		answer = append(answer, pair{"tag", d.tag})
-	}
-	if c.version >= 79 {
-		answer = append(answer, pair{"delete_on_termination", d.drop})
-	}
+	answer = answer.when(c.version >= 70, pair{"tag", d.tag})
+	answer = answer.when(c.version >= 79, pair{"delete_on_termination", d.drop})
 	return reply{status: http.StatusOK, body: obj{{"volumeAttachment", answer}}}
 }
 

@@ -31,8 +31,7 @@ func (v *server) offloaded() bool { return v.Status == "SHELVED_OFFLOADED" }
 // SetServerStatus sets the status of a server (ACTIVE, SHUTOFF, ERROR, …) and its task state. "" is the task that the status stands for, such
 // as that of MIGRATING, or none. A server that is shelved and offloaded leaves its host with its volumes, and comes back with them.
 func (s *Sim) SetServerStatus(id, status, taskState string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.lock()()
 	v := s.servers[id]
 	if v == nil {
 		return
@@ -58,8 +57,7 @@ func (s *Sim) SetServerTags(id string, tags ...string) {
 
 // SetHostDown stops the nova-compute of the host of a server, or starts it. Nova keeps the status of the server.
 func (s *Sim) SetHostDown(id string, down bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.lock()()
 	if v := s.servers[id]; v != nil {
 		v.hostDown = down
 	}
@@ -67,8 +65,7 @@ func (s *Sim) SetHostDown(id string, down bool) {
 
 // SetCellDown makes the cell database of a server unreachable, or reachable: Nova answers 500 to every request for the server.
 func (s *Sim) SetCellDown(id string, down bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.lock()()
 	if v := s.servers[id]; v != nil {
 		v.cellDown = down
 	}

@@ -1,6 +1,9 @@
 package openstacksim
 
-import "net/http"
+import (
+	"cmp"
+	"net/http"
+)
 
 // A shelved server keeps its host until Nova offloads it, by default at once. An offloaded server has no host: its volumes are reserved for
 // it, and Nova changes them without a compute host.
@@ -42,9 +45,7 @@ func (s *Sim) unshelve(v *server) {
 		if vol == nil || d.attachment == nil {
 			continue
 		}
-		if d.device == "" {
-			d.device = deviceName(i + 1)
-		}
+		d.device = cmp.Or(d.device, deviceName(i+1))
 		if err := s.data.Attach(v.ID, d.volume, d.device); err != nil {
 			v.Status = "ERROR"
 			return

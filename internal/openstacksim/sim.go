@@ -97,3 +97,15 @@ func (s *Sim) project(idOrName string) *Project {
 	}
 	return nil
 }
+
+// lock locks mu and returns what unlocks it.
+func (s *Sim) lock() (unlock func()) {
+	s.mu.Lock()
+	return s.mu.Unlock
+}
+
+// assign sets a field that mu guards.
+func assign[T any](s *Sim, field *T, value T) {
+	defer s.lock()()
+	*field = value
+}

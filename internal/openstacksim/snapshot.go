@@ -25,44 +25,30 @@ func (p *snapshot) ident() string { return p.id }
 
 func (p *snapshot) owner() string { return p.project }
 
-func (p *snapshot) field(key string) (string, bool) {
-	switch key {
-	case "id":
-		return p.id, true
-	case "name", "display_name":
-		return deref(p.name), true
-	case "status":
-		return p.status, true
-	case "volume_id":
-		return p.volume.id, true
-	case "size", "volume_size":
-		return sortNumber(p.size), true
-	case "created_at":
-		return p.created.UTC().Format("20060102150405"), true
-	case "updated_at":
-		return p.updated.UTC().Format("20060102150405"), true
-	case "availability_zone":
-		return p.volume.zone, true
-	case "project_id":
-		return p.project, true
-	}
-	return "", false
+var snapshotFields = fields[*snapshot]{
+	"id":                func(p *snapshot) string { return p.id },
+	"name":              func(p *snapshot) string { return deref(p.name) },
+	"display_name":      func(p *snapshot) string { return deref(p.name) },
+	"status":            func(p *snapshot) string { return p.status },
+	"volume_id":         func(p *snapshot) string { return p.volume.id },
+	"size":              func(p *snapshot) string { return sortNumber(p.size) },
+	"volume_size":       func(p *snapshot) string { return sortNumber(p.size) },
+	"created_at":        func(p *snapshot) string { return sortTime(p.created) },
+	"updated_at":        func(p *snapshot) string { return sortTime(p.updated) },
+	"availability_zone": func(p *snapshot) string { return p.volume.zone },
+	"project_id":        func(p *snapshot) string { return p.project },
 }
+
+func (p *snapshot) field(key string) (string, bool) { return snapshotFields.of(p, key) }
 
 func (p *snapshot) matches(f param) bool {
 	switch f.key {
 	case "metadata":
-		want, ok := parseDict(f.value)
-		for k, v := range want {
-			got, has := p.metadata[k]
-			ok = ok && has && got == v
-		}
-		return ok
+		return hasPairs(p.metadata, f.value, func(a, b string) bool { return a == b })
 	case "consumes_quota":
 		return isTrue(f.value)
 	}
-	got, ok := p.field(f.key)
-	return ok && sameText(got, f.value)
+	return hasField(p, f)
 }
 
 func (s *Sim) snapshotsOf(v *volume) []*snapshot {
@@ -98,15 +84,9 @@ func (p *snapshot) view(c *call, detail, extended bool) obj {
 	if !detail {
 		return o
 	}
-	if c.version >= 14 {
-		o = append(o, pair{"group_snapshot_id", nil})
-	}
-	if c.version >= 41 {
-		o = append(o, pair{"user_id", p.user})
-	}
-	if c.version >= 65 {
-		o = append(o, pair{"consumes_quota", true})
-	}
+	o = o.when(c.version >= 14, pair{"group_snapshot_id", nil})
+	o = o.when(c.version >= 41, pair{"user_id", p.user})
+	o = o.when(c.version >= 65, pair{"consumes_quota", true})
 	if extended {
 		progress := "0%"
 		if slices.Contains([]string{"available", "backing-up", "deleting", "error_deleting"}, p.status) {
@@ -185,11 +165,6 @@ func (s *Sim) listSnapshots(c *call, detail bool) reply {
 	return listOf(c, q, "Snapshot", detail, s.snapshots, func(p *snapshot) obj { return p.view(c, detail, true) })
 }
 
-func (s *Sim) showSnapshot(c *call) reply {
-	p := s.visibleSnapshot(c, c.vars["id"])
-	return reply{status: http.StatusOK, body: obj{{"snapshot", p.view(c, true, true)}}}
-}
-
 func (s *Sim) deleteSnapshot(c *call) reply {
 	p := s.visibleSnapshot(c, c.vars["id"])
 	s.refusesReader(c, "volume:delete_snapshot")
@@ -207,9 +182,7 @@ func (s *Sim) deleteSnapshot(c *call) reply {
 func (s *Sim) snapshotAction(c *call) reply {
 	body := c.object("os-reset_status", true, "status")
 	p := s.visibleSnapshot(c, c.vars["id"])
-	if !c.token.admin() {
-		return forbidden("volume_extension:snapshot_admin_actions:reset_status")
-	}
+	c.adminOnly("volume_extension:snapshot_admin_actions:reset_status")
 	if status, _ := body["status"].(string); status != "" {
 		p.status, p.updated = strings.ToLower(status), p.clock.now()
 	}

@@ -26,8 +26,7 @@ type Timing struct {
 
 // SetTiming sets the timing of operations that begin later.
 func (s *Sim) SetTiming(t Timing) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.lock()()
 	s.timing, s.draws, s.free = t, map[string]int{}, map[string]time.Time{}
 }
 
@@ -87,17 +86,12 @@ type Effect struct {
 
 // Effects are the operations that have ended since the last ResetEffects, in the order of their ends.
 func (s *Sim) Effects() []Effect {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.lock()()
 	return append([]Effect(nil), s.effects...)
 }
 
 // ResetEffects forgets the effects so far.
-func (s *Sim) ResetEffects() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.effects = nil
-}
+func (s *Sim) ResetEffects() { assign(s, &s.effects, nil) }
 
 // effect records the end of an operation. The caller holds s.mu.
 func (s *Sim) effect(op Operation, v *volume, server string, asked time.Time) {

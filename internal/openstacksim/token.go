@@ -1,6 +1,7 @@
 package openstacksim
 
 import (
+	"cmp"
 	"encoding/base64"
 	"net/http"
 	"regexp"
@@ -26,16 +27,11 @@ func (t *token) admin() bool { return t.has("admin") }
 func (t *token) has(role string) bool { return slices.Contains(t.roles, role) }
 
 // SetTokenLifetime sets how long tokens issued from now on are valid.
-func (s *Sim) SetTokenLifetime(d time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.config.TokenLifetime = d
-}
+func (s *Sim) SetTokenLifetime(d time.Duration) { assign(s, &s.config.TokenLifetime, d) }
 
 // RevokeTokens makes every token issued so far invalid, as the loss of a Fernet key does.
 func (s *Sim) RevokeTokens() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.lock()()
 	clear(s.tokens)
 }
 
@@ -73,12 +69,9 @@ func (t *token) allows(c *call, serviceType string) bool {
 	if c.service == identity && c.Method == http.MethodGet && strings.HasSuffix(c.path, "/v3/auth/tokens") {
 		return true
 	}
-	for _, r := range t.appCred.AccessRules {
-		if r.Method == c.Method && r.Service == serviceType && ruleMatches(r.Path, c.path) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(t.appCred.AccessRules, func(r AccessRule) bool {
+		return r.Method == c.Method && r.Service == serviceType && ruleMatches(r.Path, c.path)
+	})
 }
 
 var ruleToken = regexp.MustCompile(`\{[^}]*\}|\*\*|\*|[^{}*]+`)
@@ -104,9 +97,7 @@ func (s *Sim) issue(t token) *token {
 	t.id = "gAAAAA" + base64.RawURLEncoding.EncodeToString(s.random(96))
 	t.audit = base64.RawURLEncoding.EncodeToString(s.random(16))
 	t.issued = time.Now().UTC().Truncate(time.Second)
-	if t.expires.IsZero() {
-		t.expires = t.issued.Add(s.config.TokenLifetime)
-	}
+	t.expires = cmp.Or(t.expires, t.issued.Add(s.config.TokenLifetime))
 	s.tokens[t.id] = &t
 	return &t
 }
@@ -157,9 +148,7 @@ func (t *token) view(s *Sim, c *call) obj {
 		pair{"is_domain", false}, pair{"roles", roles}, pair{"catalog", s.catalog(c, t.project.ID)})
 	if a := t.appCred; a != nil {
 		cred := obj{{"id", a.ID}, {"name", a.Name}, {"restricted", !a.Unrestricted}}
-		if len(a.AccessRules) > 0 {
-			cred = append(cred, pair{"access_rules", a.rules()})
-		}
+		cred = cred.when(len(a.AccessRules) > 0, pair{"access_rules", a.rules()})
 		v = append(v, pair{"application_credential", cred})
 	}
 	return obj{{"token", v}}

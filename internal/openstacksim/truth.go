@@ -33,8 +33,7 @@ type SnapshotState struct {
 
 // VolumeState reads a volume of any project; ok reports whether it exists.
 func (s *Sim) VolumeState(id string) (state VolumeState, ok bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.lock()()
 	s.applyDue()
 	v, ok := s.volumes[id]
 	if !ok {
@@ -45,8 +44,7 @@ func (s *Sim) VolumeState(id string) (state VolumeState, ok bool) {
 
 // VolumeStates reads the volumes of every project, ordered by ID.
 func (s *Sim) VolumeStates() []VolumeState {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.lock()()
 	s.applyDue()
 	all := make([]VolumeState, 0, len(s.volumes))
 	for _, id := range sortedKeys(s.volumes) {
@@ -73,8 +71,7 @@ func (s *Sim) volumeState(v *volume) VolumeState {
 
 // AttachmentVolume returns the volume and the server of an attachment.
 func (s *Sim) AttachmentVolume(id string) (volume, server string, ok bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.lock()()
 	for _, v := range s.volumes {
 		for _, a := range v.attachments {
 			if a.id == id {
@@ -87,8 +84,7 @@ func (s *Sim) AttachmentVolume(id string) (volume, server string, ok bool) {
 
 // SnapshotState reads a snapshot or backup; ok reports whether it exists.
 func (s *Sim) SnapshotState(id string) (state SnapshotState, ok bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.lock()()
 	s.applyDue()
 	if p := s.snapshots[id]; p != nil {
 		return p.state(), true
@@ -112,8 +108,7 @@ func (b *backup) state() SnapshotState {
 
 // SnapshotStates reads every snapshot, then every backup, each ordered by ID.
 func (s *Sim) SnapshotStates() []SnapshotState {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.lock()()
 	s.applyDue()
 	var all []SnapshotState
 	for _, id := range sortedKeys(s.snapshots) {
@@ -128,8 +123,7 @@ func (s *Sim) SnapshotStates() []SnapshotState {
 // ResetStatus sets the status of a volume, snapshot or backup, as an administrator does. It does nothing if there is no such
 // object.
 func (s *Sim) ResetStatus(id, status string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.lock()()
 	if v := s.volumes[id]; v != nil {
 		v.status = status
 		v.update()
@@ -144,8 +138,7 @@ func (s *Sim) ResetStatus(id, status string) {
 
 // Unplug removes a volume from a server at once, as an administrator does with os-force_detach and the database of Nova.
 func (s *Sim) Unplug(volume, server string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.lock()()
 	if v := s.servers[server]; v != nil {
 		if d := v.disk(volume); d != nil {
 			v.drop(d)
@@ -165,8 +158,7 @@ func (s *Sim) Unplug(volume, server string) {
 
 // Discard removes a volume, snapshot or backup at once. The disks that Nova lists stay.
 func (s *Sim) Discard(id string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.lock()()
 	delete(s.volumes, id)
 	delete(s.snapshots, id)
 	delete(s.backups, id)

@@ -83,38 +83,21 @@ func (v *volume) view(s *Sim, c *call, kind volumeView) obj {
 		{"attachments", attachments},
 	}
 	admin := c.token.admin()
-	if admin {
-		o = append(o, pair{"migration_status", nil})
-	}
-	if c.version >= 13 {
-		o = append(o, pair{"group_id", nil})
-	}
-	if c.version >= 21 && admin {
-		o = append(o, pair{"provider_id", nil})
-	}
-	if c.version >= 48 {
-		o = append(o, pair{"shared_targets", v.host == ""}, pair{"service_uuid", v.service()})
-	}
-	if c.version >= 61 && admin {
-		o = append(o, pair{"cluster_name", nil})
-	}
-	if c.version >= 63 {
-		o = append(o, pair{"volume_type_id", v.kind.ID})
-	}
+	o = o.when(admin, pair{"migration_status", nil})
+	o = o.when(c.version >= 13, pair{"group_id", nil})
+	o = o.when(c.version >= 21 && admin, pair{"provider_id", nil})
+	o = o.when(c.version >= 48, pair{"shared_targets", v.host == ""}, pair{"service_uuid", v.service()})
+	o = o.when(c.version >= 61 && admin, pair{"cluster_name", nil})
+	o = o.when(c.version >= 63, pair{"volume_type_id", v.kind.ID})
 	if c.version >= 64 && v.encrypted() {
 		o = append(o, pair{"encryption_key_id", FixedID("key", v.id)})
 	}
-	if c.version >= 65 {
-		o = append(o, pair{"consumes_quota", true})
-	}
+	o = o.when(c.version >= 65, pair{"consumes_quota", true})
 	if kind != shown {
 		return o
 	}
 	o = append(o, pair{"os-vol-tenant-attr:tenant_id", v.project})
-	if admin {
-		o = append(o, pair{"os-vol-mig-status-attr:migstat", nil}, pair{"os-vol-mig-status-attr:name_id", nil}, pair{"os-vol-host-attr:host", orNull(v.host)})
-	}
-	return o
+	return o.when(admin, pair{"os-vol-mig-status-attr:migstat", nil}, pair{"os-vol-mig-status-attr:name_id", nil}, pair{"os-vol-host-attr:host", orNull(v.host)})
 }
 
 func (v *volume) encrypted() bool { return v.kind.Encryption != nil }
@@ -129,11 +112,6 @@ func (v *volume) service() any {
 
 func (v *volume) summary(c *call) obj {
 	return obj{{"id", v.id}, {"name", v.name}, {"links", c.selfLinks("volumes", v.id)}}
-}
-
-func (s *Sim) showVolume(c *call) reply {
-	v := s.visible(c, c.vars["id"])
-	return reply{status: http.StatusOK, body: obj{{"volume", v.view(s, c, shown)}}}
 }
 
 func (s *Sim) updateVolume(c *call) reply {
@@ -160,11 +138,7 @@ func (s *Sim) updateVolume(c *call) reply {
 }
 
 // SetBackendsFrozen freezes the storage backends, or thaws them, as an administrator does with "cinder freeze-host" during a failover.
-func (s *Sim) SetBackendsFrozen(is bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.backendsFrozen = is
-}
+func (s *Sim) SetBackendsFrozen(is bool) { assign(s, &s.backendsFrozen, is) }
 
 // frozen is the refusal of Cinder to change an object on a frozen backend (assert_not_frozen in cinder/objects/base.py).
 func frozen() reply {

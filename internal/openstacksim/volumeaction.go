@@ -68,9 +68,7 @@ func (s *Sim) extendVolume(c *call, v *volume, args map[string]any) reply {
 }
 
 func (s *Sim) resetStatus(c *call, v *volume, args map[string]any) reply {
-	if !c.token.admin() {
-		return forbidden("volume_extension:volume_admin_actions:reset_status")
-	}
+	c.adminOnly("volume_extension:volume_admin_actions:reset_status")
 	if status, _ := args["status"].(string); status != "" {
 		v.status = strings.ToLower(status)
 	}
@@ -88,9 +86,7 @@ func (s *Sim) setBootable(c *call, v *volume, args map[string]any) reply {
 }
 
 func (s *Sim) forceDelete(c *call, v *volume, _ map[string]any) reply {
-	if !c.token.admin() {
-		return forbidden("volume_extension:volume_admin_actions:force_delete")
-	}
+	c.adminOnly("volume_extension:volume_admin_actions:force_delete")
 	v.attachments = nil
 	s.removeVolume(c, v)
 	return c.accepted(http.StatusAccepted)

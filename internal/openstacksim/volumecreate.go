@@ -104,9 +104,7 @@ func (s *Sim) buildVolume(c *call, v *volume, b *backup) {
 
 func (s *Sim) hostOf(v *volume) string {
 	pool := v.kind.ExtraSpecs["volume_backend_name"]
-	if pool == "" {
-		pool = "standard"
-	}
+	pool = cmp.Or(pool, "standard")
 	return "sim@backend-" + v.zone + "#" + pool
 }
 
@@ -304,9 +302,7 @@ func (s *Sim) placeVolume(d *draft) {
 	if d.source != nil {
 		home = d.source.zone
 	}
-	if d.zone == "" {
-		d.zone = home
-	}
+	d.zone = cmp.Or(d.zone, home)
 	if d.zone == "" && typeZones == nil && len(s.volumeZones) > 0 {
 		d.zone = s.volumeZones[0].name
 	}

@@ -10,39 +10,26 @@ func (v *volume) ident() string { return v.id }
 
 func (v *volume) owner() string { return v.project }
 
-func (v *volume) field(key string) (string, bool) {
-	switch key {
-	case "id":
-		return v.id, true
-	case "name", "display_name":
-		return deref(v.name), true
-	case "status":
-		return v.status, true
-	case "size":
-		return sortNumber(v.size), true
-	case "availability_zone":
-		return v.zone, true
-	case "created_at":
-		return v.created.UTC().Format("20060102150405"), true
-	case "updated_at":
-		return v.updated.UTC().Format("20060102150405"), true
-	case "bootable":
-		return strconv.FormatBool(v.bootable), true
-	case "volume_type_id":
-		return v.kind.ID, true
-	case "project_id", "tenant_id":
-		return v.project, true
-	case "user_id":
-		return v.user, true
-	case "host":
-		return v.host, true
-	case "snapshot_id":
-		return v.snapshotID, true
-	case "source_volid":
-		return v.sourceID, true
-	}
-	return "", false
+var volumeFields = fields[*volume]{
+	"id":                func(v *volume) string { return v.id },
+	"name":              func(v *volume) string { return deref(v.name) },
+	"display_name":      func(v *volume) string { return deref(v.name) },
+	"status":            func(v *volume) string { return v.status },
+	"size":              func(v *volume) string { return sortNumber(v.size) },
+	"availability_zone": func(v *volume) string { return v.zone },
+	"created_at":        func(v *volume) string { return sortTime(v.created) },
+	"updated_at":        func(v *volume) string { return sortTime(v.updated) },
+	"bootable":          func(v *volume) string { return strconv.FormatBool(v.bootable) },
+	"volume_type_id":    func(v *volume) string { return v.kind.ID },
+	"project_id":        func(v *volume) string { return v.project },
+	"tenant_id":         func(v *volume) string { return v.project },
+	"user_id":           func(v *volume) string { return v.user },
+	"host":              func(v *volume) string { return v.host },
+	"snapshot_id":       func(v *volume) string { return v.snapshotID },
+	"source_volid":      func(v *volume) string { return v.sourceID },
 }
+
+func (v *volume) field(key string) (string, bool) { return volumeFields.of(v, key) }
 
 func deref(s *string) string {
 	if s == nil {
@@ -56,22 +43,13 @@ var (
 	volumeSortable = []string{"id", "name", "status", "size", "availability_zone", "created_at", "updated_at", "bootable", "host"}
 )
 
-// matches applies one filter. Unknown fields match nothing, as in the database layer of Cinder.
+// matches applies one filter.
 func (v *volume) matches(f param) bool {
 	switch f.key {
 	case "name":
 		return v.name != nil && sameText(*v.name, f.value)
 	case "metadata":
-		want, ok := parseDict(f.value)
-		if !ok {
-			return false
-		}
-		for k, x := range want {
-			if got, has := v.metadata[k]; !has || !sameText(got, x) {
-				return false
-			}
-		}
-		return true
+		return hasPairs(v.metadata, f.value, sameText)
 	case "size":
 		n, err := strconv.Atoi(f.value)
 		return err == nil && v.size == n
@@ -88,8 +66,7 @@ func (v *volume) matches(f param) bool {
 	case "migration_status", "group_id":
 		return false
 	}
-	got, ok := v.field(f.key)
-	return ok && sameText(got, f.value)
+	return hasField(v, f)
 }
 
 func (s *Sim) listVolumes(c *call, detail bool) reply {
@@ -123,9 +100,7 @@ func (s *Sim) summarizeVolumes(c *call) reply {
 		}
 	}
 	summary := obj{{"total_count", count}, {"total_size", total}}
-	if c.version >= 36 {
-		summary = append(summary, pair{"metadata", values})
-	}
+	summary = summary.when(c.version >= 36, pair{"metadata", values})
 	return reply{status: http.StatusOK, body: obj{{"volume-summary", summary}}}
 }
 

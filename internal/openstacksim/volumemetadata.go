@@ -6,11 +6,6 @@ import (
 	"strings"
 )
 
-func (s *Sim) showMetadata(c *call) reply {
-	v := s.visible(c, c.vars["id"])
-	return reply{status: http.StatusOK, body: obj{{"metadata", v.metadata}}}
-}
-
 func (s *Sim) mergeMetadata(c *call) reply {
 	return s.changeMetadata(c, "volume:create_volume_metadata", func(v *volume, m map[string]string) { maps.Copy(v.metadata, m) })
 }

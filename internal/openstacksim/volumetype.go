@@ -11,8 +11,7 @@ import (
 
 // AddVolumeType adds a type and returns its ID. It generates a missing ID or creation time. It replaces a type of that name.
 func (s *Sim) AddVolumeType(t VolumeType) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.lock()()
 	return s.addVolumeType(t).ID
 }
 
@@ -20,13 +19,8 @@ func (s *Sim) addVolumeType(t VolumeType) *VolumeType {
 	if t.ID == "" {
 		t.ID = s.newID()
 	}
-	if t.CreatedAt.IsZero() {
-		t.CreatedAt = now()
-	}
-	t.ExtraSpecs = maps.Clone(t.ExtraSpecs)
-	if t.ExtraSpecs == nil {
-		t.ExtraSpecs = map[string]string{}
-	}
+	t.CreatedAt = cmp.Or(t.CreatedAt, now())
+	t.ExtraSpecs = cloneOrEmpty(t.ExtraSpecs)
 	s.types = slices.DeleteFunc(s.types, func(old *VolumeType) bool { return old.Name == t.Name })
 	s.types = append(s.types, &t)
 	slices.SortFunc(s.types, func(a, b *VolumeType) int {
@@ -37,18 +31,13 @@ func (s *Sim) addVolumeType(t VolumeType) *VolumeType {
 
 // RemoveVolumeType removes a type by name. Volumes of the type stay.
 func (s *Sim) RemoveVolumeType(name string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.lock()()
 	s.types = slices.DeleteFunc(s.types, func(t *VolumeType) bool { return t.Name == name })
 }
 
 // SetDefaultVolumeType sets the type of volumes whose request names none. If the type does not exist, such requests fail with
 // 500.
-func (s *Sim) SetDefaultVolumeType(name string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.defaultType = name
-}
+func (s *Sim) SetDefaultVolumeType(name string) { assign(s, &s.defaultType, name) }
 
 func (s *Sim) typeByName(name string) *VolumeType {
 	for _, t := range s.types {
@@ -102,36 +91,22 @@ func (t *VolumeType) specs(c *call) map[string]string {
 func (t *VolumeType) plain(c *call) obj {
 	o := obj{{"id", t.ID}, {"name", t.Name}, {"is_public", !t.Private}, {"description", orNull(t.Description)}}
 	// Victoria shows the extra specs to administrators alone. In Zed an application credential for the role member lacks the role reader.
-	if c.token.admin() || c.token.has("reader") && !c.beforeZed {
-		o = append(o, pair{"extra_specs", t.specs(c)})
-	}
-	return o
+	return o.when(c.token.admin() || c.token.has("reader") && !c.beforeZed, pair{"extra_specs", t.specs(c)})
 }
 
 func (t *VolumeType) view(c *call, access bool) obj {
-	o := t.plain(c)
-	if c.token.admin() {
-		o = append(o, pair{"qos_specs_id", nil})
-	}
-	if access {
-		o = append(o, pair{"os-volume-type-access:is_public", !t.Private})
-	}
-	return o
+	return t.plain(c).when(c.token.admin(), pair{"qos_specs_id", nil}).when(access, pair{"os-volume-type-access:is_public", !t.Private})
 }
 
 func (t *VolumeType) ident() string { return t.ID }
 
-func (t *VolumeType) field(key string) (string, bool) {
-	switch key {
-	case "id":
-		return t.ID, true
-	case "name":
-		return t.Name, true
-	case "created_at":
-		return t.CreatedAt.UTC().Format("20060102150405"), true
-	}
-	return "", false
+var typeFields = fields[*VolumeType]{
+	"id":         func(t *VolumeType) string { return t.ID },
+	"name":       func(t *VolumeType) string { return t.Name },
+	"created_at": func(t *VolumeType) string { return sortTime(t.CreatedAt) },
 }
+
+func (t *VolumeType) field(key string) (string, bool) { return typeFields.of(t, key) }
 
 // showsTypeAccess reports whether a type has the field of the extension for access, which a reader sees before Cinder 29.
 func (s *Sim) showsTypeAccess(c *call) bool { return !s.mayOnlyRead(c) }
@@ -158,22 +133,9 @@ func (s *Sim) listTypes(c *call) reply {
 		q.marker = "" // for types only, Cinder ignores an unknown marker
 	}
 	items, _, more, _ := page(q, all, func(t *VolumeType, f param) bool {
-		specs, ok := parseDict(f.value)
-		if f.key != "extra_specs" || !ok {
-			return false
-		}
-		for k, v := range specs {
-			if t.ExtraSpecs[k] != v {
-				return false
-			}
-		}
-		return true
+		return f.key == "extra_specs" && hasPairs(t.ExtraSpecs, f.value, func(a, b string) bool { return a == b })
 	})
-	list := []obj{}
-	for _, t := range items {
-		list = append(list, t.view(c, s.showsTypeAccess(c)))
-	}
-	body := obj{{"volume_types", list}}
+	body := pageBody("volume_types", items, func(t *VolumeType) obj { return t.view(c, s.showsTypeAccess(c)) })
 	if more {
 		body = append(body, pair{"volume_type_links", c.nextLink(c.collection("types", false), items[len(items)-1].ID)})
 	}
@@ -194,9 +156,7 @@ func (s *Sim) showType(c *call) reply {
 
 func (s *Sim) createType(c *call) reply {
 	body := c.object("volume_type", true, "name", "description", "extra_specs", "os-volume-type-access:is_public")
-	if !c.token.admin() {
-		return forbidden("volume_extension:type_create")
-	}
+	c.adminOnly("volume_extension:type_create")
 	name, _ := body["name"].(string)
 	name = strings.TrimSpace(name)
 	if given, ok := body["name"]; !ok {
@@ -222,9 +182,7 @@ func (s *Sim) createType(c *call) reply {
 
 func (s *Sim) updateType(c *call) reply {
 	body := c.object("volume_type", true, "name", "description", "is_public")
-	if !c.token.admin() {
-		return forbidden("volume_extension:type_update")
-	}
+	c.adminOnly("volume_extension:type_update")
 	t := s.visibleType(c, c.vars["id"])
 	if name, ok := body["name"].(string); ok {
 		t.Name = strings.TrimSpace(name)
@@ -239,9 +197,7 @@ func (s *Sim) updateType(c *call) reply {
 }
 
 func (s *Sim) deleteType(c *call) reply {
-	if !c.token.admin() {
-		return forbidden("volume_extension:type_delete")
-	}
+	c.adminOnly("volume_extension:type_delete")
 	t := s.visibleType(c, c.vars["id"])
 	for _, v := range s.volumes {
 		if v.kind == t {
@@ -275,9 +231,7 @@ func (s *Sim) showSpec(c *call) reply {
 }
 
 func (s *Sim) setSpecs(c *call) reply {
-	if !c.token.admin() {
-		return forbidden("volume_extension:types_extra_specs:create")
-	}
+	c.adminOnly("volume_extension:types_extra_specs:create")
 	body := c.decode()
 	t := s.visibleType(c, c.vars["id"])
 	specs, _ := body["extra_specs"].(map[string]any)
@@ -286,9 +240,7 @@ func (s *Sim) setSpecs(c *call) reply {
 }
 
 func (s *Sim) deleteSpec(c *call) reply {
-	if !c.token.admin() {
-		return forbidden("volume_extension:types_extra_specs:delete")
-	}
+	c.adminOnly("volume_extension:types_extra_specs:delete")
 	t := s.visibleType(c, c.vars["id"])
 	key := c.vars["key"]
 	if _, ok := t.ExtraSpecs[key]; !ok {
@@ -300,9 +252,7 @@ func (s *Sim) deleteSpec(c *call) reply {
 
 // showEncryption refuses members before it looks for the type, as Cinder does.
 func (s *Sim) showEncryption(c *call) reply {
-	if !c.token.admin() {
-		return forbidden("volume_extension:volume_type_encryption:get")
-	}
+	c.adminOnly("volume_extension:volume_type_encryption:get")
 	t := s.visibleType(c, c.vars["id"])
 	e := t.Encryption
 	if e == nil {

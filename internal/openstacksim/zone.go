@@ -11,6 +11,10 @@ type zone struct {
 	available bool
 }
 
+func (z zone) view() obj {
+	return obj{{"zoneName", z.name}, {"zoneState", obj{{"available", z.available}}}}
+}
+
 func zonesOf(names []string, unavailable ...string) []zone {
 	zones := make([]zone, 0, len(names))
 	for _, n := range names {
@@ -28,23 +32,14 @@ func zoneNames(zones []zone) []string {
 }
 
 // SetVolumeZones replaces the zones of Cinder; the first becomes the default. Volumes keep their zones.
-func (s *Sim) SetVolumeZones(names ...string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.volumeZones = zonesOf(names)
-}
+func (s *Sim) SetVolumeZones(names ...string) { assign(s, &s.volumeZones, zonesOf(names)) }
 
 // SetComputeZones replaces the zones of Nova. Servers keep their zones.
-func (s *Sim) SetComputeZones(names ...string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.serverZones = zonesOf(names)
-}
+func (s *Sim) SetComputeZones(names ...string) { assign(s, &s.serverZones, zonesOf(names)) }
 
 // SetZoneAvailable sets whether a zone is available, in Cinder and Nova.
 func (s *Sim) SetZoneAvailable(name string, available bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.lock()()
 	for _, zones := range [][]zone{s.volumeZones, s.serverZones} {
 		for i := range zones {
 			if zones[i].name == name {
@@ -55,32 +50,19 @@ func (s *Sim) SetZoneAvailable(name string, available bool) {
 }
 
 // SetZoneFallback changes Config.ZoneFallback.
-func (s *Sim) SetZoneFallback(on bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.config.ZoneFallback = on
-}
+func (s *Sim) SetZoneFallback(on bool) { assign(s, &s.config.ZoneFallback, on) }
 
 func (s *Sim) listVolumeZones(*call) reply {
-	list := []obj{}
-	for _, z := range s.volumeZones {
-		list = append(list, obj{{"zoneName", z.name}, {"zoneState", obj{{"available", z.available}}}})
-	}
-	return reply{status: http.StatusOK, body: obj{{"availabilityZoneInfo", list}}}
+	return reply{status: http.StatusOK, body: pageBody("availabilityZoneInfo", s.volumeZones, zone.view)}
 }
 
 func (s *Sim) listServerZones(*call) reply {
-	list := []obj{}
-	for _, z := range s.serverZones {
-		list = append(list, obj{{"zoneName", z.name}, {"zoneState", obj{{"available", z.available}}}, {"hosts", nil}})
-	}
-	return reply{status: http.StatusOK, body: obj{{"availabilityZoneInfo", list}}}
+	view := func(z zone) obj { return append(z.view(), pair{"hosts", nil}) }
+	return reply{status: http.StatusOK, body: pageBody("availabilityZoneInfo", s.serverZones, view)}
 }
 
 func (s *Sim) detailServerZones(c *call) reply {
-	if !c.token.admin() {
-		return forbidden("os_compute_api:os-availability-zone:detail")
-	}
+	c.adminOnly("os_compute_api:os-availability-zone:detail")
 	list := []obj{}
 	host := func(name string, services ...string) pair {
 		var o obj
@@ -90,8 +72,8 @@ func (s *Sim) detailServerZones(c *call) reply {
 		return pair{name, o}
 	}
 	for _, z := range s.serverZones {
-		list = append(list, obj{{"zoneName", z.name}, {"zoneState", obj{{"available", z.available}}}, {"hosts", obj{host("compute-"+z.name, "nova-compute")}}})
+		list = append(list, append(z.view(), pair{"hosts", obj{host("compute-"+z.name, "nova-compute")}}))
 	}
-	list = append(list, obj{{"zoneName", "internal"}, {"zoneState", obj{{"available", true}}}, {"hosts", obj{host("sim", "nova-scheduler", "nova-conductor")}}})
+	list = append(list, append(zone{"internal", true}.view(), pair{"hosts", obj{host("sim", "nova-scheduler", "nova-conductor")}}))
 	return reply{status: http.StatusOK, body: obj{{"availabilityZoneInfo", list}}}
 }

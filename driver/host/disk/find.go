@@ -54,9 +54,7 @@ func NewFinder(o Options) *Finder {
 		rescan: o.Rescan, inUse: o.InUse,
 	}
 	f.serials.ask = f.askSerial
-	if f.log == nil {
-		f.log = slog.Default()
-	}
+	f.log = cmp.Or(f.log, slog.Default())
 	if f.readFile == nil {
 		f.readFile = os.ReadFile
 	}

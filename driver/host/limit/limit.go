@@ -114,9 +114,7 @@ func (c *Counter) countOnce(ctx context.Context, foreign []volume.ID) (Capacity,
 			continue
 		}
 		result.Attached++
-		if first == "" {
-			first = d.Name
-		}
+		first = cmp.Or(first, d.Name)
 	}
 	// Nova gives every disk of a server the bus of the image property hw_disk_bus, so the root disk shows it.
 	c.countFree(&result, cmp.Or(root, first), scsi)

@@ -6,6 +6,7 @@ package mount
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -208,9 +209,7 @@ type Options struct {
 // New returns the mount namespace of the driver. It reads nothing yet.
 func New(o Options) *Mounts {
 	m := &Mounts{Mounter: o.Mounter, proc: o.ProcRoot, readFile: o.ReadFile, kernelRelease: o.KernelRelease}
-	if m.proc == "" {
-		m.proc = "/proc"
-	}
+	m.proc = cmp.Or(m.proc, "/proc")
 	if m.readFile == nil {
 		m.readFile = os.ReadFile
 	}

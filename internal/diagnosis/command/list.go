@@ -45,17 +45,13 @@ read: Cinder, a list of Kubernetes, or the server of a node.
 }
 
 func (v *command) list(ctx context.Context, wrong bool) error {
-	k, err := v.cluster()
+	ctx, cancel := context.WithTimeoutCause(ctx, *v.timeout, fmt.Errorf("no complete answer within %s (--timeout)", *v.timeout))
+	defer cancel()
+	from, err := v.sources(ctx)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, *v.timeout, fmt.Errorf("no complete answer within %s (--timeout)", *v.timeout))
-	defer cancel()
-	from := diagnosis.Clients{Cluster: k, Now: v.now()}
-	from.Cloud, from.NoCloud = v.connect(ctx)
-	if from.Cloud != nil {
-		defer from.Cloud.Close()
-	}
+	defer from.Cloud.Close()
 	readings, err := diagnosis.ReadList(ctx, from)
 	if err != nil {
 		return err

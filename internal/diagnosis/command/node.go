@@ -53,9 +53,7 @@ func (v *command) node(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	if from.Cloud != nil {
-		defer from.Cloud.Close()
-	}
+	defer from.Cloud.Close()
 	readings, err := diagnosis.ReadNode(ctx, from, name)
 	if err != nil {
 		return err

@@ -48,9 +48,7 @@ func (v *command) report(ctx context.Context, file string) error {
 	if err != nil {
 		return err
 	}
-	if from.Cloud != nil {
-		defer from.Cloud.Close()
-	}
+	defer from.Cloud.Close()
 	b := support.Collect(ctx, from, support.NewRedactor(v.ownSecrets(from)...), v.Version)
 	if file != "" {
 		if err := writeArchive(file, b, v.now()); err != nil {

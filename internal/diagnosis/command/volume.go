@@ -168,9 +168,7 @@ func (v *command) run(ctx context.Context, args []string) error {
 		return err
 	}
 	from.Cloud, from.NoCloud = v.connect(ctx)
-	if from.Cloud != nil {
-		defer from.Cloud.Close()
-	}
+	defer from.Cloud.Close()
 	var reports []diagnosis.Report
 	var causes []string
 	blind := ""
@@ -282,10 +280,7 @@ func (v *command) print(reports []diagnosis.Report) error {
 
 // columns is the width of the output.
 func (v *command) columns() int {
-	if v.Columns == 0 {
-		return width
-	}
-	return v.Columns
+	return cmp.Or(v.Columns, width)
 }
 
 // show writes a value for people or for scripts.

@@ -6,6 +6,7 @@ package cloudfile
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -156,7 +157,7 @@ func (d document) applyTypes(c *openstacksim.Config) {
 	if d.GroupTypes != nil {
 		c.GroupTypes = nil
 		for _, g := range d.GroupTypes {
-			c.GroupTypes = append(c.GroupTypes, openstacksim.GroupType{ID: orFixed(g.ID, "group-type", g.Name), Name: g.Name, Description: g.Description})
+			c.GroupTypes = append(c.GroupTypes, openstacksim.GroupType{ID: cmp.Or(g.ID, openstacksim.FixedID("group-type", g.Name)), Name: g.Name, Description: g.Description})
 		}
 	}
 }
@@ -187,15 +188,8 @@ func (t volumeType) types(born time.Time) []openstacksim.VolumeType {
 		if t.Count > 0 {
 			copied.Name = fmt.Sprintf("%s-%d", t.Name, i+1)
 		}
-		copied.ID = orFixed(t.ID, "type", copied.Name)
+		copied.ID = cmp.Or(t.ID, openstacksim.FixedID("type", copied.Name))
 		all = append(all, copied)
 	}
 	return all
-}
-
-func orFixed(id, kind, name string) string {
-	if id != "" {
-		return id
-	}
-	return openstacksim.FixedID(kind, name)
 }

@@ -9,6 +9,7 @@
 package dataplane
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -85,9 +86,7 @@ func New(dir string, options Options) (*Plane, error) {
 		return nil, fmt.Errorf("%s is used by another process: %w", dir, err)
 	}
 	p := &Plane{dir: dir, options: options, lock: lock, servers: map[string]*server{}, disks: map[string]*disk{}}
-	if p.options.Log == nil {
-		p.options.Log = slog.New(slog.DiscardHandler)
-	}
+	p.options.Log = cmp.Or(p.options.Log, slog.New(slog.DiscardHandler))
 	if err := errors.Join(clearLoops(p.image("")), p.wipe(), p.tryLoop()); err != nil {
 		return nil, errors.Join(err, p.wipe(), lock.Close())
 	}
