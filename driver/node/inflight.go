@@ -52,6 +52,7 @@ func (f *inFlight) delete(id string) {
 // run locks the volume, runs work, and returns its error. Busy if another operation is in flight for the volume. If ctx
 // ends first or is about to, run returns DeadlineExceeded or Canceled, and the volume stays locked until work returns.
 func (f *inFlight) run(ctx context.Context, id, operation string, work func(context.Context) error) error {
+	id = string(volume.ParseID(id)) // two PersistentVolumes may write it in different cases
 	if err := f.insert(id, operation); err != nil {
 		return err
 	}

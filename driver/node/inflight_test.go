@@ -21,7 +21,7 @@ func TestOneOperationAtATimePerVolume(t *testing.T) {
 		}()
 		synctest.Wait()
 		nothing := func(context.Context) error { return nil }
-		err := l.run(t.Context(), "a", "unstage", nothing)
+		err := l.run(t.Context(), "A", "unstage", nothing)
 		if !volume.Is(err, volume.Busy) || !strings.Contains(err.Error(), "(stage)") {
 			t.Errorf("want the operation in flight named, got %v", err)
 		}

@@ -81,7 +81,7 @@ func (s *Server) parseStage(r *csi.NodeStageVolumeRequest) (host.StageSpec, capa
 			r.GetVolumeId(), err)
 	}
 	return host.StageSpec{
-		Volume: volume.ID(r.GetVolumeId()), Path: r.GetStagingTargetPath(),
+		Volume: volume.ParseID(r.GetVolumeId()), Path: r.GetStagingTargetPath(),
 		FSType: c.fsType, DefaultFSType: s.options.DefaultFSType, Format: format, MountFlags: c.mountFlags, ReadOnly: c.readOnly,
 		FromSource: strings.EqualFold(r.GetVolumeContext()[contract.ContextResizeRequired], "true"),
 	}, c, nil
@@ -114,7 +114,7 @@ func parsePublish(r *csi.NodePublishVolumeRequest) (host.PublishSpec, capability
 			"volume %s: the request has no staging_target_path, but a volume must be staged before it is published", r.GetVolumeId()).Cause(cause.MountNotStaged)
 	}
 	return host.PublishSpec{
-		Volume: volume.ID(r.GetVolumeId()), Staging: r.GetStagingTargetPath(), Target: r.GetTargetPath(),
+		Volume: volume.ParseID(r.GetVolumeId()), Staging: r.GetStagingTargetPath(), Target: r.GetTargetPath(),
 		ReadOnly:       c.readOnly || r.GetReadonly(),
 		ReadOnlyByMode: c.readOnly && !r.GetReadonly(),
 		SingleTarget:   c.singleTarget,
@@ -131,7 +131,7 @@ func parseExpand(r *csi.NodeExpandVolumeRequest) (host.ExpandSpec, error) {
 			r.GetVolumeId(), minimum, limit)
 	}
 	e := host.ExpandSpec{
-		Volume: volume.ID(r.GetVolumeId()), Path: r.GetVolumePath(), Size: volume.Size(minimum),
+		Volume: volume.ParseID(r.GetVolumeId()), Path: r.GetVolumePath(), Size: volume.Size(minimum),
 		Block: r.GetVolumeCapability().GetBlock() != nil,
 	}
 	if r.GetStagingTargetPath() != "" && r.GetVolumeCapability().GetMount() != nil {

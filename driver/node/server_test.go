@@ -226,23 +226,24 @@ func TestIncompleteRequestsAreRejected(t *testing.T) {
 func TestRequestsAreTranslated(t *testing.T) {
 	t.Parallel()
 	const s, p = "/staging", "/pod"
+	named := strings.ToUpper(vol) // as somebody may write it into a PersistentVolume; the controller takes it too
 	stage := func(c *csi.VolumeCapability, context map[string]string) func(*Server) error {
 		return func(server *Server) error {
-			_, err := server.NodeStageVolume(t.Context(), &csi.NodeStageVolumeRequest{VolumeId: vol, StagingTargetPath: s, VolumeCapability: c, VolumeContext: context})
+			_, err := server.NodeStageVolume(t.Context(), &csi.NodeStageVolumeRequest{VolumeId: named, StagingTargetPath: s, VolumeCapability: c, VolumeContext: context})
 			return err
 		}
 	}
 	publish := func(c *csi.VolumeCapability, readOnly bool) func(*Server) error {
 		return func(server *Server) error {
 			_, err := server.NodePublishVolume(t.Context(), &csi.NodePublishVolumeRequest{
-				VolumeId: vol, StagingTargetPath: s, TargetPath: p, VolumeCapability: c, Readonly: readOnly,
+				VolumeId: named, StagingTargetPath: s, TargetPath: p, VolumeCapability: c, Readonly: readOnly,
 			})
 			return err
 		}
 	}
 	expand := func(r *csi.NodeExpandVolumeRequest) func(*Server) error {
 		return func(server *Server) error {
-			r.VolumeId, r.VolumePath, r.CapacityRange = vol, p, &csi.CapacityRange{RequiredBytes: 5}
+			r.VolumeId, r.VolumePath, r.CapacityRange = named, p, &csi.CapacityRange{RequiredBytes: 5}
 			got, err := server.NodeExpandVolume(t.Context(), r)
 			if got.GetCapacityBytes() != 5 {
 				t.Errorf("want the size reached, got %v", got)
@@ -283,7 +284,7 @@ func TestRequestsAreTranslated(t *testing.T) {
 			return err
 		}, unmounted{p}},
 		{"unstage", func(server *Server) error {
-			_, err := server.NodeUnstageVolume(t.Context(), &csi.NodeUnstageVolumeRequest{VolumeId: vol, StagingTargetPath: s})
+			_, err := server.NodeUnstageVolume(t.Context(), &csi.NodeUnstageVolumeRequest{VolumeId: named, StagingTargetPath: s})
 			return err
 		}, unstaged{vol, s}},
 	} {
