@@ -170,7 +170,7 @@ func (s *Server) ListSnapshots(ctx context.Context, req *csi.ListSnapshotsReques
 func listOneSnapshot(ctx context.Context, snapshots Snapshots, req *csi.ListSnapshotsRequest) (*csi.ListSnapshotsResponse, error) {
 	p, err := snapshots.Get(ctx, volume.ParseSnapshotID(req.GetSnapshotId()))
 	switch {
-	case volume.Is(err, volume.NotFound), err == nil && req.GetSourceVolumeId() != "" && string(p.Volume) != req.GetSourceVolumeId():
+	case volume.Is(err, volume.NotFound), err == nil && req.GetSourceVolumeId() != "" && p.Volume != volume.ParseID(req.GetSourceVolumeId()):
 		return &csi.ListSnapshotsResponse{}, nil
 	case err != nil:
 		return nil, err

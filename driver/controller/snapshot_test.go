@@ -322,12 +322,15 @@ func TestListSnapshotsWithAnInvalidTokenIsBusy(t *testing.T) {
 }
 
 func TestListSnapshotsByIDInEveryState(t *testing.T) {
+	const source = "abcdef00-0000-4000-8000-000000000001"
 	for status, ready := range map[volume.Status]bool{"available": true, "creating": false, "error": false, "deleting": false} {
-		f := &fakeSnapshots{snapshot: volume.Snapshot{ID: second, Volume: first, Status: status, CreatedAt: taken}}
+		f := &fakeSnapshots{snapshot: volume.Snapshot{ID: second, Volume: source, Status: status, CreatedAt: taken}}
 		s := snapshotServer(f, nil)
-		got, err := s.ListSnapshots(t.Context(), &csi.ListSnapshotsRequest{SnapshotId: second})
-		if err != nil || len(got.GetEntries()) != 1 || got.GetEntries()[0].GetSnapshot().GetReadyToUse() != ready {
-			t.Errorf("%s: got %v, %v", status, got, err)
+		for _, of := range []string{"", source, strings.ToUpper(source)} {
+			got, err := s.ListSnapshots(t.Context(), &csi.ListSnapshotsRequest{SnapshotId: second, SourceVolumeId: of})
+			if err != nil || len(got.GetEntries()) != 1 || got.GetEntries()[0].GetSnapshot().GetReadyToUse() != ready {
+				t.Errorf("%s of %q: got %v, %v", status, of, got, err)
+			}
 		}
 		for _, request := range []*csi.ListSnapshotsRequest{{SnapshotId: first}, {SnapshotId: "../types"}, {SnapshotId: second, SourceVolumeId: second}} {
 			if got, err := s.ListSnapshots(t.Context(), request); err != nil || len(got.GetEntries()) != 0 {
