@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
@@ -142,21 +143,26 @@ func TestCreateDeletesAFailedVolumeAndReturnsTheReason(t *testing.T) {
 	for reason, test := range map[string]struct {
 		failure func(c *cloudtest.Cloud)
 		kind    volume.Kind
+		cause   cause.ID
 	}{
 		"": {func(c *cloudtest.Cloud) {
 			c.Sim.SetFault(openstacksim.Fault{Operation: openstacksim.CreateVolume})
 			c.Fail["Failure"] = volume.Errorf(volume.PermissionDenied, "HTTP 403")
-		}, volume.Failed},
+		}, volume.Failed, cause.CreateError},
 		driverFailed: {func(c *cloudtest.Cloud) {
 			c.Sim.SetFault(openstacksim.Fault{Operation: openstacksim.CreateVolume})
 			c.Reason = driverFailed
-		}, volume.Failed},
+		}, volume.Failed, cause.CreateError},
 		noRoom: {func(c *cloudtest.Cloud) {
 			c.Sim.SetFault(openstacksim.Fault{Operation: openstacksim.CreateVolume, Full: true})
-		}, volume.Exhausted},
+		}, volume.Exhausted, cause.CreateNoBackend},
 		driverFailed + "; " + noRoom: {func(c *cloudtest.Cloud) { // the backend failed, and no other is left to try
 			c.Sim.SetFault(openstacksim.Fault{Operation: openstacksim.CreateVolume})
-		}, volume.Failed},
+		}, volume.Failed, cause.CreateError},
+		"the backend is down; " + noRoom: {func(c *cloudtest.Cloud) {
+			c.Sim.SetFault(openstacksim.Fault{Operation: openstacksim.CreateVolume})
+			c.Reason = "the backend is down; " + noRoom
+		}, volume.Exhausted, cause.CreateError},
 	} {
 		t.Run(test.kind.String()+" "+reason, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -164,6 +170,9 @@ func TestCreateDeletesAFailedVolumeAndReturnsTheReason(t *testing.T) {
 				test.failure(c)
 				_, err := service(c).Create(cloudtest.Within(t, 60), gib)
 				cloudtest.WantKind(t, err, kind, false)
+				if got := volume.CauseOf(err); got != test.cause {
+					t.Errorf("cause %s, want %s: %v", got, test.cause, err)
+				}
 				if !strings.Contains(err.Error(), strings.TrimSuffix(reason, ".")) {
 					t.Errorf("the reason %q is not in %v", reason, err)
 				}
