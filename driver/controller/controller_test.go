@@ -106,6 +106,7 @@ func (f *fake) Health(ctx context.Context, id volume.ID) (volume.Health, error) 
 }
 
 func (f *fake) ListHealth(ctx context.Context, p volume.Position, limit int) ([]volume.Health, error) {
+	f.calls = append(f.calls, "list health")
 	page, err := f.List(ctx, p, limit)
 	var all []volume.Health
 	for _, v := range page {

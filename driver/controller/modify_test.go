@@ -169,6 +169,9 @@ func TestControllerListVolumeHealthOfAllClouds(t *testing.T) {
 		if !slices.Equal(ids, []string{"2", "5", "6"}) {
 			t.Errorf("max_entries %d: got volumes %v", maxEntries, ids)
 		}
+		if plain := s.o.Clouds[""].Volumes.(*fake).calls; maxEntries == 0 && len(plain) != 2 { // all volumes, and none after them
+			t.Errorf("the driver asked a cloud with one page as often as %v", plain)
+		}
 	}
 	_, err := sick().ControllerListVolumeHealth(t.Context(), &csi.ControllerListVolumeHealthRequest{MaxEntries: -1})
 	kindIs(t, err, volume.InvalidArgument, "max_entries")
