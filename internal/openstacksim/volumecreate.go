@@ -208,7 +208,7 @@ func (s *Sim) checkSource(d *draft) {
 	}
 }
 
-// origin is what the volume is copied from: size, type, and what Cinder says of a smaller volume. A backup has no type.
+// origin is what the volume is copied from: size, type, and the refusal of a smaller volume. A backup has no type.
 func (d *draft) origin() (size int, kind *VolumeType, smaller string) {
 	switch {
 	case d.source != nil:
