@@ -95,7 +95,7 @@ type VolumeType struct {
 // Encryption is how volumes of a type are encrypted. KeySize is in bits; Location is front-end or back-end.
 type Encryption struct {
 	Provider, Cipher, Location string
-	KeySize                    int
+	KeySize                    int `yaml:"keySize"`
 }
 
 // GroupType is a Cinder generic volume group type.

@@ -208,21 +208,23 @@ func (s *Sim) checkSource(d *draft) {
 	}
 }
 
+// origin is what the volume is copied from: size, type, and the refusal of a smaller volume. A backup has no type.
+func (d *draft) origin() (size int, kind *VolumeType, smaller string) {
+	switch {
+	case d.source != nil:
+		return d.source.size, d.source.kind, "Volume size '%d'GB cannot be smaller than original volume size  %dGB. They must be >= original volume size."
+	case d.snapshot != nil:
+		return d.snapshot.size, d.snapshot.volume.kind, "Volume size '%d'GB cannot be smaller than the snapshot size %dGB. They must be >= original snapshot size."
+	case d.backup != nil:
+		return d.backup.size, nil, "Volume size %dGB cannot be smaller than the backup size %dGB. It must be >= backup size."
+	}
+	return 0, nil, ""
+}
+
 // checkTypeSize checks the size against the type or the default type.
 func (s *Sim) checkTypeSize(d *draft) {
-	kind, size := d.kind, d.size
-	if kind == nil {
-		kind = s.typeByName(s.defaultType)
-	}
-	switch {
-	case size > 0:
-	case d.source != nil:
-		size = d.source.size
-	case d.snapshot != nil:
-		size = d.snapshot.size
-	case d.backup != nil:
-		size = d.backup.size
-	}
+	from, _, _ := d.origin()
+	kind, size := cmp.Or(d.kind, s.typeByName(s.defaultType)), cmp.Or(d.size, from)
 	if kind != nil && size > 0 {
 		kind.checkSize(size)
 	}
@@ -239,41 +241,15 @@ func (k *VolumeType) checkSize(size int) {
 }
 
 func (s *Sim) checkSize(d *draft) {
+	from, kind, smaller := d.origin()
+	d.size = cmp.Or(d.size, from)
 	switch {
-	case d.source != nil:
-		if d.size == 0 {
-			d.size = d.source.size
-		}
-		if d.size < d.source.size {
-			panic(inputError("Volume size '%d'GB cannot be smaller than original volume size  %dGB. They must be >= original volume size.", d.size, d.source.size))
-		}
-	case d.snapshot != nil:
-		if d.size == 0 {
-			d.size = d.snapshot.size
-		}
-		if d.size < d.snapshot.size {
-			panic(inputError("Volume size '%d'GB cannot be smaller than the snapshot size %dGB. They must be >= original snapshot size.", d.size, d.snapshot.size))
-		}
-	case d.backup != nil:
-		if d.size == 0 {
-			d.size = d.backup.size
-		}
-		if d.size < d.backup.size {
-			panic(inputError("Volume size %dGB cannot be smaller than the backup size %dGB. It must be >= backup size.", d.size, d.backup.size))
-		}
 	case d.size == 0:
 		panic(fault(http.StatusBadRequest, badRequestMessage))
+	case d.size < from:
+		panic(inputError(smaller, d.size, from))
 	}
-	if d.kind == nil {
-		switch {
-		case d.source != nil:
-			d.kind = d.source.kind
-		case d.snapshot != nil:
-			d.kind = d.snapshot.volume.kind
-		default:
-			d.kind = s.typeByName(s.defaultType)
-		}
-	}
+	d.kind = cmp.Or(d.kind, kind, s.typeByName(s.defaultType))
 	if d.kind == nil {
 		panic(fault(http.StatusInternalServerError, "The request cannot be fulfilled as the default volume type "+s.defaultType+" cannot be found."))
 	}

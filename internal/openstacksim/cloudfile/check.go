@@ -190,7 +190,7 @@ func (k *checker) credential(a openstacksim.ApplicationCredential) {
 	}
 }
 
-func (k *checker) quotas(projects []project) {
+func (k *checker) quotas(projects []openstacksim.Project) {
 	known := []string{"volumes", "gigabytes", "snapshots", "backups", "backup_gigabytes", "per_volume_gigabytes", "groups"}
 	for _, t := range k.config.VolumeTypes {
 		known = append(known, "volumes_"+t.Name, "gigabytes_"+t.Name, "snapshots_"+t.Name)

@@ -64,6 +64,9 @@ func Parse(name string, text []byte) (Cloud, error) {
 	return c, nil
 }
 
+// fileTypes names the types of a message as the keys of the file do.
+var fileTypes = strings.NewReplacer("cloudfile.", "", "openstacksim.Encryption", "encryption", "openstacksim.Project", "project", "openstacksim.AccessRule", "accessRule")
+
 // decodeError turns the library's messages into ours: file and line first, and no name of a Go type.
 func decodeError(name string, err error) *Error {
 	messages := []string{err.Error()}
@@ -82,7 +85,7 @@ func decodeError(name string, err error) *Error {
 			key, _, _ = strings.Cut(key, " not found in type ")
 			message = "unknown key " + key
 		}
-		e.Problems = append(e.Problems, where+": "+strings.ReplaceAll(message, "cloudfile.", ""))
+		e.Problems = append(e.Problems, where+": "+fileTypes.Replace(message))
 	}
 	return e
 }
@@ -165,7 +168,8 @@ func (d document) applyTypes(c *openstacksim.Config) {
 // types are the Count types of one entry, NAME-1 to NAME-COUNT, or the one type NAME.
 func (t volumeType) types(born time.Time) []openstacksim.VolumeType {
 	one := openstacksim.VolumeType{
-		ID: t.ID, Name: t.Name, Description: t.Description, Private: t.Private, Projects: t.Projects, ExtraSpecs: maps.Clone(t.ExtraSpecs), CreatedAt: born,
+		ID: t.ID, Name: t.Name, Description: t.Description, Private: t.Private, Projects: t.Projects, ExtraSpecs: maps.Clone(t.ExtraSpecs),
+		Encryption: t.Encryption, CreatedAt: born,
 	}
 	if one.ExtraSpecs == nil {
 		one.ExtraSpecs = map[string]string{}
@@ -178,9 +182,6 @@ func (t volumeType) types(born time.Time) []openstacksim.VolumeType {
 	}
 	if t.Zones != nil {
 		one.ExtraSpecs["RESKEY:availability_zones"] = strings.Join(t.Zones, ",")
-	}
-	if e := t.Encryption; e != nil {
-		one.Encryption = &openstacksim.Encryption{Provider: e.Provider, Cipher: e.Cipher, KeySize: e.KeySize, Location: e.Location}
 	}
 	var all []openstacksim.VolumeType
 	for i := range max(t.Count, 1) {

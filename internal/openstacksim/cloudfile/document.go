@@ -6,9 +6,11 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
 )
 
-// document is the file as its author writes it. A pointer, map or list that is nil keeps what the demo cloud has.
+// document is the file as its author writes it. What the file has in the form of the simulation is of its types. A pointer, map or list that is nil keeps what the demo cloud has.
 type document struct {
 	Region  *string           `yaml:"region"`
 	Zones   zones             `yaml:"zones"`
@@ -18,9 +20,9 @@ type document struct {
 	DefaultVolumeType *string      `yaml:"defaultVolumeType"`
 	GroupTypes        []groupType  `yaml:"groupTypes"`
 
-	Projects               []project    `yaml:"projects"`
-	Users                  []user       `yaml:"users"`
-	ApplicationCredentials []credential `yaml:"applicationCredentials"`
+	Projects               []openstacksim.Project `yaml:"projects"`
+	Users                  []user                 `yaml:"users"`
+	ApplicationCredentials []credential           `yaml:"applicationCredentials"`
 
 	Services services `yaml:"services"`
 	Faults   []fault  `yaml:"faults"`
@@ -69,36 +71,23 @@ func onlyKeys(n *yaml.Node, known ...string) error {
 }
 
 type volumeType struct {
-	ID          string            `yaml:"id"`
-	Name        string            `yaml:"name"`
-	Description string            `yaml:"description"`
-	Count       int               `yaml:"count"`
-	Zones       []string          `yaml:"zones"`
-	Multiattach bool              `yaml:"multiattach"`
-	Replication bool              `yaml:"replication"`
-	Private     bool              `yaml:"private"`
-	Projects    []string          `yaml:"projects"`
-	ExtraSpecs  map[string]string `yaml:"extraSpecs"`
-	Encryption  *encryption       `yaml:"encryption"`
-}
-
-type encryption struct {
-	Provider string `yaml:"provider"`
-	Cipher   string `yaml:"cipher"`
-	KeySize  int    `yaml:"keySize"`
-	Location string `yaml:"location"`
+	ID          string                   `yaml:"id"`
+	Name        string                   `yaml:"name"`
+	Description string                   `yaml:"description"`
+	Count       int                      `yaml:"count"`
+	Zones       []string                 `yaml:"zones"`
+	Multiattach bool                     `yaml:"multiattach"`
+	Replication bool                     `yaml:"replication"`
+	Private     bool                     `yaml:"private"`
+	Projects    []string                 `yaml:"projects"`
+	ExtraSpecs  map[string]string        `yaml:"extraSpecs"`
+	Encryption  *openstacksim.Encryption `yaml:"encryption"`
 }
 
 type groupType struct {
 	ID          string `yaml:"id"`
 	Name        string `yaml:"name"`
 	Description string `yaml:"description"`
-}
-
-type project struct {
-	ID    string         `yaml:"id"`
-	Name  string         `yaml:"name"`
-	Quota map[string]int `yaml:"quota"`
 }
 
 type user struct {
@@ -108,18 +97,12 @@ type user struct {
 }
 
 type credential struct {
-	Name        string       `yaml:"name"`
-	Secret      string       `yaml:"secret"`
-	User        string       `yaml:"user"`
-	Project     string       `yaml:"project"`
-	Roles       []string     `yaml:"roles"`
-	AccessRules []accessRule `yaml:"accessRules"`
-}
-
-type accessRule struct {
-	Service string `yaml:"service"`
-	Method  string `yaml:"method"`
-	Path    string `yaml:"path"`
+	Name        string                    `yaml:"name"`
+	Secret      string                    `yaml:"secret"`
+	User        string                    `yaml:"user"`
+	Project     string                    `yaml:"project"`
+	Roles       []string                  `yaml:"roles"`
+	AccessRules []openstacksim.AccessRule `yaml:"accessRules"`
 }
 
 type services struct {
