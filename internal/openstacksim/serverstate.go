@@ -48,8 +48,7 @@ func (s *Sim) SetServerStatus(id, status, taskState string) {
 
 // SetServerTags replaces the tags of a server.
 func (s *Sim) SetServerTags(id string, tags ...string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.lock()()
 	if v := s.servers[id]; v != nil {
 		v.Tags = tags
 	}
