@@ -51,7 +51,7 @@ func (v *command) list(ctx context.Context, wrong bool) error {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, *v.timeout, fmt.Errorf("no complete answer within %s (--timeout)", *v.timeout))
 	defer cancel()
-	from := diagnosis.Clients{Cluster: k, Now: v.now()}
+	from := diagnosis.Clients{Cluster: k, Given: v.given(), Now: v.now()}
 	from.Cloud, from.NoCloud = v.connect(ctx)
 	if from.Cloud != nil {
 		defer from.Cloud.Close()
