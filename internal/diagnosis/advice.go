@@ -89,6 +89,9 @@ func (g Given) Complete(r *Report) {
 	}
 }
 
+// command is a command in a sentence, with the flags.
+func (g Given) command(do string) string { return strings.TrimPrefix(g.line(do), "$ ") }
+
 func (g Given) line(do string) string {
 	command, is := strings.CutPrefix(do, "$ ")
 	program, rest, _ := strings.Cut(command, " ")

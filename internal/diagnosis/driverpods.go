@@ -111,7 +111,7 @@ func (r *reader) read(ctx context.Context, p rolePod, name string) ([]byte, bool
 	}
 	text, err := p.page(ctx, p.Namespace, p.Name, port, name)
 	if err != nil {
-		return gap(cloud.Clean(err.Error()), readByHand(err, p.Pod, port, name))
+		return gap(cloud.Clean(err.Error()), r.readByHand(err, p.Pod, port, name))
 	}
 	return text, true
 }

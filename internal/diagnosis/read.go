@@ -30,7 +30,9 @@ type Clients struct {
 	NodePage func(ctx context.Context, namespace, pod string, port int, path string) ([]byte, error)
 	// Page reads a page of a pod of the controller: PodPage of its cluster.
 	Page func(ctx context.Context, namespace, pod string, port int, path string) ([]byte, error)
-	Now  time.Time
+	// Given are the flags for the commands of the gaps.
+	Given Given
+	Now   time.Time
 }
 
 // reader is one run of Read.

@@ -19,7 +19,7 @@ func (r *reader) ask(ctx context.Context, what, service, microversion, path stri
 		return false, true
 	}
 	if err != nil {
-		r.readings.Gaps = append(r.readings.Gaps, Gap{What: what, Why: cloud.Clean(err.Error()), Do: "check the rights of the credentials with: cinder-csi-generator doctor --skip-cluster"})
+		r.readings.Gaps = append(r.readings.Gaps, Gap{What: what, Why: cloud.Clean(err.Error()), Do: "check the rights of the credentials with: " + r.Given.command(run("cinder-csi-generator", "doctor", "--skip-cluster"))})
 	}
 	return err == nil, false
 }

@@ -300,7 +300,7 @@ func (r *reader) readOperations(ctx context.Context, p corev1.Pod) {
 		err = json.Unmarshal(text, &page)
 	}
 	if err != nil {
-		r.readings.Gaps = append(r.readings.Gaps, Gap{What: place, Why: cloud.Clean(err.Error()), Do: readByHand(err, p, port, "/debug/operations")})
+		r.readings.Gaps = append(r.readings.Gaps, Gap{What: place, Why: cloud.Clean(err.Error()), Do: r.readByHand(err, p, port, "/debug/operations")})
 		return
 	}
 	cloud.CleanStrings(&page)
@@ -312,14 +312,14 @@ func (r *reader) readOperations(ctx context.Context, p corev1.Pod) {
 }
 
 // readByHand is what to do if a page of a pod could not be read. Only a refusal is about rights.
-func readByHand(err error, p corev1.Pod, port int, page string) string {
+func (r *reader) readByHand(err error, p corev1.Pod, port int, page string) string {
 	switch {
 	case errors.Is(err, cluster.ErrDenied):
 		return "this needs the right to get pods/portforward"
 	case errors.Is(err, cluster.ErrNotFound):
-		return "the pod or its Node is gone, or just being replaced; see: " + strings.TrimPrefix(kubectl(p.Namespace, "get", "pod", podNamed(p.Name), "--output", "wide"), "$ ")
+		return "the pod or its Node is gone, or just being replaced; see: " + r.Given.command(kubectl(p.Namespace, "get", "pod", podNamed(p.Name), "--output", "wide"))
 	}
-	return fmt.Sprintf("run: %s, and read http://127.0.0.1:%d%s", strings.TrimPrefix(kubectl(p.Namespace, "port-forward", "pod/"+podNamed(p.Name), strconv.Itoa(port)), "$ "), port, page)
+	return fmt.Sprintf("run: %s, and read http://127.0.0.1:%d%s", r.Given.command(kubectl(p.Namespace, "port-forward", "pod/"+podNamed(p.Name), strconv.Itoa(port))), port, page)
 }
 
 func (r *reader) concerns(o Operation) bool {

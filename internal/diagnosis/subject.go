@@ -75,8 +75,8 @@ func (t Subject) path() string {
 // ErrNoVolume is an object that leads to no volume.
 var ErrNoVolume = errors.New("no volume")
 
-// Find leads from an object to the claims and PersistentVolumes of its volumes: several for a pod.
-func Find(ctx context.Context, c *cluster.Cluster, t Subject) ([]Subject, error) {
+// Find leads from an object to the claims and PersistentVolumes of its volumes: several for a pod. The commands of its errors have the given flags.
+func Find(ctx context.Context, c *cluster.Cluster, t Subject, given Given) ([]Subject, error) {
 	switch t.Kind {
 	case Pod:
 		return claimsOfPod(ctx, c, t)
@@ -102,11 +102,11 @@ func Find(ctx context.Context, c *cluster.Cluster, t Subject) ([]Subject, error)
 		}
 		if s.Spec.Source.Claim == "" {
 			return nil, fmt.Errorf("%w: %s is not of a claim, but of a VolumeSnapshotContent; see: %s", ErrNoVolume, t,
-				shell.Line("kubectl", "--namespace", shell.Name(t.Namespace, "NAMESPACE"), "describe", "volumesnapshot", shell.Name(t.Name, "SNAPSHOT")))
+				given.command(kubectl(t.Namespace, "describe", "volumesnapshot", shell.Name(t.Name, "SNAPSHOT"))))
 		}
 		return []Subject{{Claim, t.Namespace, s.Spec.Source.Claim}}, nil
 	case Cinder:
-		return byHandle(ctx, c, t)
+		return byHandle(ctx, c, t, given)
 	}
 	return []Subject{t}, nil
 }
@@ -132,7 +132,7 @@ func claimsOfPod(ctx context.Context, c *cluster.Cluster, t Subject) ([]Subject,
 }
 
 // byHandle finds the PersistentVolumes of a volume of Cinder. More than one is a fault that the reports show.
-func byHandle(ctx context.Context, c *cluster.Cluster, t Subject) ([]Subject, error) {
+func byHandle(ctx context.Context, c *cluster.Cluster, t Subject, given Given) ([]Subject, error) {
 	volumes, err := cluster.List[corev1.PersistentVolume](ctx, c, "/api/v1/persistentvolumes")
 	if err != nil {
 		return nil, err
@@ -147,5 +147,5 @@ func byHandle(ctx context.Context, c *cluster.Cluster, t Subject) ([]Subject, er
 		return all, nil
 	}
 	return nil, fmt.Errorf("%w: no PersistentVolume of this cluster names Cinder volume %s. Its metadata in Cinder says which cluster and claim it was made for: %s",
-		ErrNoVolume, t.Name, shell.Line("openstack", "volume", "show", "--column", "properties", shell.ID(t.Name, "VOLUME")))
+		ErrNoVolume, t.Name, given.command(run("openstack", "volume", "show", "--column", "properties", shell.ID(t.Name, "VOLUME"))))
 }

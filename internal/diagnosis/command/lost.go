@@ -37,7 +37,7 @@ func (v *command) lost(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, *v.timeout, fmt.Errorf("no complete answer within %s (--timeout)", *v.timeout))
 	defer cancel()
-	from := diagnosis.Clients{Cluster: k, Now: v.now()}
+	from := diagnosis.Clients{Cluster: k, Given: v.given(), Now: v.now()}
 	if from.Cloud, err = v.login(ctx); err != nil {
 		return wrongUsage(fmt.Errorf("what is lost is seen in the cloud: %w; %s", err, loginAdvice(err)),
 			errNoCredentials, cloud.ErrUnknownCloud, cloud.ErrBadFile, cloud.ErrMisconfigured)

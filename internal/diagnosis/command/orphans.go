@@ -43,7 +43,7 @@ func (v *command) orphans(ctx context.Context, id string) error {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, *v.timeout, fmt.Errorf("no complete answer within %s (--timeout)", *v.timeout))
 	defer cancel()
-	from := diagnosis.Clients{Cluster: k, Namespace: v.namespace, Now: v.now()}
+	from := diagnosis.Clients{Cluster: k, Namespace: v.namespace, Given: v.given(), Now: v.now()}
 	if err := v.controllerOf(&from); err != nil {
 		return err
 	}

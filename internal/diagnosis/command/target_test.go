@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -20,6 +21,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/cluster"
 	"github.com/cinder-csi/cinder-csi/internal/diagnosis"
 	"github.com/cinder-csi/cinder-csi/internal/diagnosis/command"
+	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
 )
 
 const volumeID = "9f445367-ee0c-4f56-93e5-9bdef423e884"
@@ -191,5 +193,30 @@ func TestCompletionOffersNamesOfTheCluster(t *testing.T) {
 		if diff := cmp.Diff(test.want, stdout); diff != "" || code != 0 {
 			t.Errorf("%q: exit %d, %s(-want +got):\n%s", test.args, code, stderr, diff)
 		}
+	}
+}
+
+// What the reader copies from an error, or from what was not seen, asks the cloud and the cluster that the command asked.
+func TestTheCommandsOutsideOfStepsHaveTheFlagsOfTheirReader(t *testing.T) {
+	sim, env, volume := simulated(t)
+	defer sim.SetFault(openstacksim.Fault{Path: "/volume/v3/*/volumes/" + volumeID, Status: http.StatusForbidden})()
+	objects := maps.Clone(shop)
+	objects["/apis/snapshot.storage.k8s.io/v1/namespaces/shop/volumesnapshots/s2"] = `{"metadata": {"name": "s2"}, "spec": {"source": {"volumeSnapshotContentName": "c"}}}`
+	objects["/api/v1/pods"] = `{"items": [{"metadata": {"namespace": "cinder-csi", "name": "c-0"}, "spec": {"containers": [{"name": "driver", "args": ["--http-endpoint=:8080"], "ports": [{"name": "http", "containerPort": 8080}]}]}, "status": {"conditions": [{"type": "Ready", "status": "True"}]}}]}`
+	for _, test := range []struct {
+		name, want string
+		args       []string
+	}{
+		{"a volume of another cluster", "openstack --os-cloud sim-demo volume show", []string{"volume", volume}},
+		{"a snapshot of a content", "kubectl --context prod --namespace shop describe volumesnapshot s2", []string{"volume", "volumesnapshot/s2", "-n", "shop"}},
+		{"a volume that Cinder does not show", "cinder-csi-generator doctor --skip-cluster --os-cloud sim-demo", []string{"volume", "shop/data"}},
+		{"a page that cannot be read", "kubectl --context prod --namespace cinder-csi port-forward pod/c-0 8080,", []string{"operations"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			stdout, stderr, _, _ := pluginWith(t, env, map[string]map[string]string{"": objects}, append(test.args, "--context", "prod")...)
+			if said := strings.Join(strings.Fields(stdout+stderr), " "); !strings.Contains(said, test.want) {
+				t.Errorf("want %q in: %s", test.want, said)
+			}
+		})
 	}
 }

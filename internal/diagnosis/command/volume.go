@@ -163,7 +163,7 @@ func (v *command) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	volumes, err := diagnosis.Find(ctx, k, target)
+	volumes, err := diagnosis.Find(ctx, k, target, v.given())
 	if err != nil {
 		return err
 	}

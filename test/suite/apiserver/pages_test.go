@@ -30,6 +30,8 @@ func TestTheCommandsOfThePagesRun(t *testing.T) {
 	t.Run("zones", func(t *testing.T) { s.page(t, "explanation/topology.md") })
 	t.Run("use volumes", func(t *testing.T) {
 		s.create(t, "how-to/use-volumes.md")
+		documents := s.documents(t, "how-to/use-volumes.md")
+		s.Write(t, "snapshot.yaml", documents[slices.IndexFunc(documents, func(d string) bool { return strings.Contains(d, "kind: VolumeSnapshot\n") })])
 		s.run(t, "kubectl", "apply", "-f", "examples/workloads/claim-and-pod.yaml")
 		// The API server lets nobody raise the size of a claim that is not bound.
 		s.run(t, "kubectl", "patch", "persistentvolumeclaim", "data", "--subresource=status", "-p", `{"status": {"phase": "Bound"}}`)
