@@ -168,7 +168,7 @@ func (g *generate) checkBase(w *World) (bool, error) {
 	}
 	base := filepath.Join(place, filepath.FromSlash(g.base))
 	if _, err := os.Stat(filepath.Join(base, "vanilla", "kustomization.yaml")); err != nil {
-		fmt.Fprintf(w.Stderr, "Warning: --base: %s is no checkout of manifests/ (the path is relative to the bundle directory). Generate writes the bundle but cannot verify it; it builds once the checkout is there\n", base)
+		fmt.Fprintf(w.Stderr, "Warning: --base: %s is no checkout of manifests/ (the path is relative to the bundle directory). Nothing verifies the bundle; it builds once the checkout is there\n", base)
 		return false, nil
 	}
 	return true, nil
