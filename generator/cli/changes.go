@@ -46,7 +46,7 @@ func handEdits(dir *worktree.Dir, files []worktree.FileChange) []v1alpha1.Change
 		switch {
 		case f.Foreign:
 			change.Refused = "generate never replaces such a file; move it, or choose another directory"
-			change.Message = f.Path + " is in the way: this generator did not write it"
+			change.Message = f.Path + " is in the way: " + f.InTheWay()
 		case f.HandEdited && f.Old == nil:
 			change.Message = f.Path + " was deleted by hand: generate writes it again"
 		case dir.Merged && f.Path == worktree.PlanFile:

@@ -168,7 +168,7 @@ func (g *generate) checkBase(w *World) (bool, error) {
 	}
 	base := filepath.Join(place, filepath.FromSlash(g.base))
 	if _, err := os.Stat(filepath.Join(base, "vanilla", "kustomization.yaml")); err != nil {
-		fmt.Fprintf(w.Stderr, "Warning: --base: %s is no checkout of manifests/ (the path is relative to the bundle directory). Generate writes the bundle but cannot verify it; it builds once the checkout is there\n", base)
+		fmt.Fprintf(w.Stderr, "Warning: --base: %s is no checkout of manifests/ (the path is relative to the bundle directory). Nothing verifies the bundle; it builds once the checkout is there\n", base)
 		return false, nil
 	}
 	return true, nil
@@ -349,14 +349,22 @@ func (g *generate) report(w *World, files []worktree.FileChange, changes, refusa
 
 func summary(changes []worktree.FileChange, total int) string {
 	count := map[worktree.Action]int{}
+	inTheWay := 0
 	for _, c := range changes {
-		count[c.Action]++
+		if c.Foreign { // which no run removes or replaces
+			inTheWay++
+		} else {
+			count[c.Action]++
+		}
 	}
 	var parts []string
 	for _, a := range []worktree.Action{worktree.Create, worktree.Update, worktree.Remove} {
 		if n := count[a]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d to %s", n, a))
 		}
+	}
+	if inTheWay > 0 {
+		parts = append(parts, fmt.Sprintf("%d in the way", inTheWay))
 	}
 	text := strings.Join(parts, ", ")
 	if total > 0 {

@@ -30,7 +30,7 @@ const maxPools = 100
 func (d *decider) nodePools() []Decision[NodePool] {
 	var pools []Decision[NodePool]
 	if len(d.spec.NodePools) > maxPools {
-		d.problem("spec.nodePools: has more than %d items", maxPools)
+		d.problem("spec.nodePools: has more than %d items; pools with the same settings can be one, selected by a label that their nodes share", maxPools)
 		return nil
 	}
 	for i, p := range d.spec.NodePools {

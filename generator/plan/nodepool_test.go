@@ -25,7 +25,7 @@ func TestANodePoolThatCannotWorkIsRefused(t *testing.T) {
 		"[{name: a, nodeSelector: {b: c}}, {name: a, nodeSelector: {b: d}}]":             {"spec.nodePools[1].name: spec.nodePools[0] has the name a too; their DaemonSets would be one"},
 		"[{name: a, nodeSelector: {b: c}}, {name: b, nodeSelector: {b: c}}]":             {"spec.nodePools[1].nodeSelector: spec.nodePools[0] has the label b=c too; its nodes would run two of the driver"},
 		"[{name: a, nodeSelector: {b: c}}, {name: b, nodeSelector: {d: c}}]":             {"spec.nodePools[1].nodeSelector: spec.nodePools[0] selects by another label than d; a node with both would run two of the driver. Give all pools one label with different values"},
-		"[" + strings.Repeat("{name: a, nodeSelector: {b: c}},", maxPools+1) + "]":       {"spec.nodePools: has more than 100 items"},
+		"[" + strings.Repeat("{name: a, nodeSelector: {b: c}},", maxPools+1) + "]":       {"spec.nodePools: has more than 100 items; pools with the same settings can be one, selected by a label that their nodes share"},
 	} {
 		_, err := Decide(cloudOf("standard"), configured(t, "spec: {nodePools: "+spec+"}"), v1alpha1.Vanilla, v1alpha1.Kustomize, "test")
 		var wrong *ConfigError

@@ -214,7 +214,7 @@ func (l *locals) file(key, ref string) bool {
 // forty levels take longer than anybody waits.
 func (l *locals) once(key, target string) bool {
 	if l.named[target] {
-		l.problem(key, "%s is named more than once", path.Base(target))
+		l.problem(key, "%s is named more than once; name it in one place", path.Base(target))
 		return false
 	}
 	l.named[target] = true

@@ -248,6 +248,15 @@ type FileChange struct {
 	New    []byte // as wanted; nil where it is to be removed
 	// HandEdited: not as the earlier run left it. Foreign: no earlier run wrote it.
 	HandEdited, Foreign bool
+	Misleads            bool // Foreign, and other tools build by it
+}
+
+// InTheWay is what is wrong with a foreign file.
+func (c FileChange) InTheWay() string {
+	if c.Misleads {
+		return "this generator did not write the file, and Argo CD or kustomize would build by it"
+	}
+	return "this generator did not write the file"
 }
 
 // Changes compares the tree that is wanted, plan.yaml included, with the disk; sorted by path, empty when every byte is right.
@@ -297,7 +306,7 @@ func (d *Dir) misleading(want map[string][]byte) ([]FileChange, error) {
 		entries, _ := fs.ReadDir(root.FS(), path.Dir(p)) // one that does not exist has none
 		for _, e := range entries {
 			if strings.HasPrefix(e.Name(), ".argocd-source") || slices.Contains([]string{"kustomization.yml", "Kustomization", "Chart.yaml"}, e.Name()) {
-				found = append(found, FileChange{Path: path.Join(path.Dir(p), e.Name()), Action: Remove, Foreign: true})
+				found = append(found, FileChange{Path: path.Join(path.Dir(p), e.Name()), Action: Remove, Foreign: true, Misleads: true})
 			}
 		}
 	}
@@ -362,7 +371,7 @@ func Foreign(d *Dir, changes []FileChange) error {
 	for _, c := range changes {
 		if c.Foreign {
 			at := filepath.Join(d.Path, filepath.FromSlash(c.Path))
-			problems = append(problems, at+": this generator did not write the file, and it is in the way; move it, or choose another directory")
+			problems = append(problems, at+" is in the way: "+c.InTheWay()+"; move it, or choose another directory")
 		}
 	}
 	if problems == nil {

@@ -1,6 +1,7 @@
 package support
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -104,7 +105,7 @@ func (r *Redactor) arguments(words []any) {
 		case flag != name && secret.Flag(flag) != secret.Public:
 			words[i] = name + "=" + r.hide(name, value).(string)
 		case flag != name:
-		case i == 0 && !strings.ContainsAny(word, " \n"), isPath(word), isReference(word):
+		case i == 0 && program.MatchString(word), isPath(word), isReference(word):
 		default:
 			words[i] = r.hide("", word)
 		}
@@ -116,6 +117,9 @@ func isPath(word string) bool {
 }
 
 // isReference reports whether a word is a variable, $(NAME), whose value stands elsewhere.
-func isReference(word string) bool {
-	return strings.HasPrefix(word, "$(") && strings.HasSuffix(word, ")") && !strings.ContainsAny(word, " \n")
-}
+func isReference(word string) bool { return reference.MatchString(word) }
+
+// program is the name of a program or of its command. A word such as USER:PASSWORD can be the first argument too.
+var program = regexp.MustCompile(`^[a-z]+[0-9]{0,2}([._-][a-z]+)*$`)
+
+var reference = regexp.MustCompile(`^\$\([A-Za-z_.-][A-Za-z0-9_.-]*\)$`)

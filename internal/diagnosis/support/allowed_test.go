@@ -40,7 +40,9 @@ func TestNoCredentialOfAnyFormLeavesTheCluster(t *testing.T) {
 		"a volume of another driver": func(f string) any {
 			return fields("volumes", []any{fields("name", "v", "csi", fields("driver", "x.example.com", "volumeAttributes", fields("x", f))), fields("name", "w", "flexVolume", fields("options", fields("x", f)))})
 		},
-		"a word of a command": func(f string) any { return fields("command", []any{"/bin/sh", "-c", f}) },
+		"the first argument":       func(f string) any { return fields("args", []any{f}) },
+		"a word between variables": func(f string) any { return fields("args", []any{"$(USER):" + f + "@$(HOST)", "$(A)" + f + "$(B)"}) },
+		"a word of a command":      func(f string) any { return fields("command", []any{"/bin/sh", "-c", f}) },
 	}
 	if len(forms) < 40 {
 		t.Fatal(len(forms), "forms")

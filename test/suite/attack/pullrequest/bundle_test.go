@@ -309,11 +309,26 @@ func TestACheckFindsAFileThatMakesOtherToolsBuildSomethingElse(t *testing.T) {
 		for _, test := range []struct {
 			args []string
 			code int
-		}{{append(slices.Clone(args), "--check"), cli.Different}, {args, cli.Refused}} {
-			if stdout, stderr, code := pipeline(t, test.args...); code != test.code || !strings.Contains(stdout+stderr, name) {
+			also string
+		}{{append(slices.Clone(args), "--check"), cli.Different, ": 1 in the way"}, {args, cli.Refused, "move it"}} {
+			stdout, stderr, code := pipeline(t, test.args...)
+			if says := stdout + stderr; code != test.code || !strings.Contains(says, name+" is in the way") || !strings.Contains(says, "Argo CD or kustomize would build by it") || !strings.Contains(says, test.also) {
 				t.Errorf("%s: want exit %d, got %d: %s%s", name, test.code, code, stdout, stderr)
 			}
 		}
+	}
+}
+
+// A team keeps such files beside a bundle, and nothing builds by them.
+func TestACheckLeavesAloneTheOtherFilesOfATeam(t *testing.T) {
+	dir := bundleOf(t, "vanilla", "kustomize")
+	for _, name := range []string{"README.local", ".gitkeep", "OWNERS", "flux.yaml", "application.yaml", "base/.gitattributes"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("kind: Kustomization\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if stdout, stderr, code := pipeline(t, "generate", "--inventory", "../../../../overlays/inventory.yaml", "--output-dir", dir, "--check"); code != cli.OK {
+		t.Errorf("want exit 0, got %d: %s%s", code, stdout, stderr)
 	}
 }
 
