@@ -365,6 +365,8 @@ func TestCauses(t *testing.T) {
 	two := inventory("standard", "fast")
 	twoWithOtherDefault := inventory("standard", "fast")
 	twoWithOtherDefault.DefaultVolumeType.Value = "fast"
+	withoutDefault := inventory("standard", "fast")
+	withoutDefault.DefaultVolumeType.Value = ""
 	cases := []struct {
 		name, version string
 		next          v1alpha1.Inventory
@@ -377,8 +379,9 @@ func TestCauses(t *testing.T) {
 		{"a type excluded", "test", two, "{metadata: {name: c}, spec: {storageClasses: {exclude: [fast]}}}", []string{"config spec.storageClasses.exclude", "config storageClass.fast"}},
 		{
 			"configuration and cloud", "test", twoWithOtherDefault, "{metadata: {name: c}, spec: {driver: {logLevel: 5}}}",
-			[]string{"config spec.driver.logLevel", "config driver.logLevel", "cloud defaultClass"},
+			[]string{"config spec.driver.logLevel", "config driver.logLevel", "cloud defaultClass StorageClass/fast StorageClass/standard"},
 		},
+		{"no default class", "test", withoutDefault, base, []string{"cloud defaultClass StorageClass/standard", "cloud warnings"}},
 	}
 	for _, c := range cases {
 		old := read(t, decide(t, two, base, v1alpha1.Vanilla))
@@ -388,6 +391,9 @@ func TestCauses(t *testing.T) {
 			what := change.Decision
 			if what == "" {
 				what = change.Field
+			}
+			if change.Decision == plan.IDs.DefaultClass.ID {
+				what = strings.Join(append([]string{what}, change.Objects...), " ")
 			}
 			got = append(got, string(change.Class)+" "+what)
 		}
