@@ -8,7 +8,6 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/inflight"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
-	"github.com/cinder-csi/cinder-csi/internal/shell"
 )
 
 // Attach attaches a volume to a server and returns once Cinder shows the attachment (CSI spec, ControllerPublishVolume).
@@ -123,26 +122,6 @@ func (a *attachCall) send(ctx context.Context) (attached bool, err error) {
 	}
 	a.cached = false
 	return false, nil
-}
-
-// checkServer returns an error if the server lacks metadata or a tag that every server with volumes must have. Verb says what it may not do. The node ID of a request comes from the
-// CSINode, which kubelet may write. So a compromised node can name any server of the project, but it cannot write the metadata and tags of that server.
-func (s *Service) checkServer(ctx context.Context, id volume.ServerID, verb string) error {
-	if len(s.serverMetadata) == 0 {
-		return nil
-	}
-	server, err := s.cloud.Server(ctx, id)
-	if volume.Is(err, volume.NotFound) {
-		return volume.NoServer(id)
-	}
-	if err != nil {
-		return err
-	}
-	if pair := s.serverMetadata.Missing(server); pair != "" {
-		return volume.Errorf(volume.NotOwned, "server %s %s no volume: it has %s neither in its metadata nor as a tag (--server-metadata). If it is a node of this cluster, run: openstack server set --property %s %s",
-			id, verb, pair, shell.Word(pair), id).Cause(cause.ServerForeign)
-	}
-	return nil
 }
 
 func (s *Service) sendAttach(ctx context.Context, lock *inflight.Work, v volume.Volume, server volume.ServerID) error {

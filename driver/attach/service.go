@@ -40,7 +40,7 @@ type Service struct {
 	locks               *inflight.Locks
 	queues              serverQueues
 	requests            *inflight.Calls
-	serverMetadata      volume.ServerMetadata
+	marked              markedServers
 	unconfirmedAttaches unconfirmedRequests
 	unconfirmedDetaches unconfirmedRequests
 
@@ -61,7 +61,7 @@ func New(c volume.Cloud, w volume.Waiter, o Options) *Service {
 	if o.Recent == nil {
 		o.Recent = &observe.Recent{}
 	}
-	return &Service{cloud: c, volumes: observe.Volumes{Cloud: c, Waiter: w, Log: o.Log}, recent: o.Recent, log: o.Log, locks: o.Locks, requests: o.Requests, serverMetadata: o.ServerMetadata}
+	return &Service{cloud: c, volumes: observe.Volumes{Cloud: c, Waiter: w, Log: o.Log}, recent: o.Recent, log: o.Log, locks: o.Locks, requests: o.Requests, marked: markedServers{required: o.ServerMetadata}}
 }
 
 // Drain waits for requests whose callers have left, until ctx ends: its own, and those of every service that shares Options.Requests. The

@@ -111,7 +111,7 @@ func (c *Config) flags() []flag {
 		},
 		{
 			name: "server-metadata", bind: pairs(&c.ServerMetadata, map[string]string{}),
-			help: "attach volumes only to servers with this `key=value` as metadata or tag, and detach them only from those; may be repeated. It costs one more request for each attach and detach",
+			help: "attach volumes only to servers with this `key=value` as metadata or tag, and detach them only from those; may be repeated. It costs one more request for each server in ten minutes",
 		},
 		{
 			name: "volume-metadata", bind: pairs(&c.VolumeMetadata, map[string]string{}),
