@@ -309,7 +309,7 @@ var Rules = []mutant.Mutant{
 		edit("driver/host/fs", "if little.Uint32(super[96:])&wide != 0 {", "if false {"),
 	}, CaughtBy: test("./driver/host/fs", "^TestTheSizeOfADamagedExtIsThatOfItsBackupsToo$")},
 	{Name: "server-unchecked", Rule: "a server without the required metadata gets no volume", Edits: []mutant.Edit{
-		edit("driver/attach", `pair := s.serverMetadata.Missing(server); pair != "" {`, `pair := s.serverMetadata.Missing(server); pair != "" && false {`),
+		edit("driver/attach", `pair := s.marked.required.Missing(server); pair != "" {`, `pair := s.marked.required.Missing(server); pair != "" && false {`),
 	}, CaughtBy: test("./test/suite/driver", "^TestAServerWithoutTheRequiredMetadataGetsNoVolume$")},
 	{Name: "owner-volume", Rule: "whose a volume is is asked where it is read", Edits: []mutant.Edit{
 		edit("driver/ownership", "return checked(ctx, v, err, g.checkVolume)", "return v, err"),
