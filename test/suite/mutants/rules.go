@@ -24,8 +24,17 @@ var Rules = []mutant.Mutant{
 		edit("driver/attach", "case slices.Contains(reachedHost, a.Status):", "case true:"),
 	}, CaughtBy: test("./driver/attach", "^TestTheLogNamesAnAttachmentThatADetachKeeps$")},
 	{Name: "unconfirmed-too-short", Rule: "Nova may complete an attach with a lost answer for 90 seconds", Edits: []mutant.Edit{
-		edit("driver/attach", "const unconfirmedFor = 90 * time.Second", "const unconfirmedFor = 20 * time.Second"),
+		edit("driver/attach", "const unconfirmedFor = 90*time.Second + volume.Lag", "const unconfirmedFor = 20 * time.Second"),
 	}, CaughtBy: test("./driver/attach", "^TestAListThatAnUnconfirmedAttachExplainsIsAwaited$")},
+	{Name: "unconfirmed-without-lag", Rule: "what Nova completes at the last moment shows later where a database lags", Edits: []mutant.Edit{
+		edit("driver/attach", "const unconfirmedFor = 90*time.Second + volume.Lag", "const unconfirmedFor = 90 * time.Second"),
+	}, CaughtBy: test("./driver/attach", "^TestDetachWaitsForAnUnconfirmedAttach$")},
+	{Name: "duplicate-kept-for-now", Rule: "a duplicate whose DELETE fails for now is not left behind an OK", Edits: []mutant.Edit{
+		edit("driver/idempotent", "case !Final(err): // the cloud failed", "case !Final(err) && ctx.Err() != nil: // the cloud failed"),
+	}, CaughtBy: test("./driver/idempotent", "^TestADuplicateWhoseDeleteFailsForNowIsDeletedByTheRetry$")},
+	{Name: "unmarked-server-kept", Rule: "a server without the required metadata is read each time", Edits: []mutant.Edit{
+		edit("driver/attach", "return time.Now().Before(m.until[id])", "return true"),
+	}, CaughtBy: test("./driver/attach", "^TestAMarkedServerIsReadOnceInTenMinutesAndAnotherEachTime$")},
 	{Name: "queue-one-shorter", Rule: "as many requests wait for a server as Nova attaches disks", Edits: []mutant.Edit{
 		edit("driver/attach", "const queueLimit = 25", "const queueLimit = 24"),
 	}, CaughtBy: test("./driver/attach", "^TestAFullQueueAndALongWaitAreBusyAtOnce$")},
