@@ -45,7 +45,8 @@ if [ ! -e "$cache/bin/argocd-bed" ]; then
 fi
 for name in application-controller applicationset-controller repo-server; do ln -sf argocd-bed "$cache/bin/argocd-$name"; done
 
-# The repo-server runs this script of its own, and kustomize.
+# The repo-server runs this script of its own, and kustomize. A module from the proxy has no executable files.
+chmod u+x "$cache/src/argo-cd/hack/git-verify-wrapper.sh"
 ln -sf "$cache/src/argo-cd/hack/git-verify-wrapper.sh" "$cache/bin/"
 [ -e "$cache/bin/kustomize" ] || (cd / && GOBIN=$cache/bin nice -n 15 go install -trimpath -ldflags "-s -w" sigs.k8s.io/kustomize/kustomize/v5@v5.8.1)
 
