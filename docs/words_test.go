@@ -83,3 +83,11 @@ func TestWrittenPartsAreNoProse(t *testing.T) {
 		}
 	}
 }
+
+// A reader without a checkout has the manifest from the page; it is the one that the tests run.
+func TestThePageAboutVolumesShowsItsExample(t *testing.T) {
+	_, example, _ := strings.Cut(readPage(t, "../examples/workloads/claim-and-pod.yaml"), "\n")
+	if !strings.Contains(readPage(t, "../docs/how-to/use-volumes.md"), "```yaml\n"+example+"```\n") {
+		t.Errorf("docs/how-to/use-volumes.md does not show examples/workloads/claim-and-pod.yaml:\n%s", example)
+	}
+}
