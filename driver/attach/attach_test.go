@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
 	"github.com/cinder-csi/cinder-csi/test/kit/cloudtest"
@@ -66,6 +67,19 @@ func TestAnAttachIsRefusedWhereTheServerCannotBeChecked(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A detach by force, or somebody who sets a status, leaves such a volume.
+func TestAVolumeThatIsInUseByNobodyNamesTheCommandThatFreesIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := cloudtest.New(t, cloudtest.OwnVolume(1, volume.InUse))
+		_, err := newService(c).Attach(cloudtest.Within(t, 60), cloudtest.VolumeID(1), cloudtest.ServerA)
+		cloudtest.WantKind(t, err, volume.Conflict, false)
+		if text := err.Error(); volume.CauseOf(err) != cause.VolumeError || !strings.Contains(text, "is in status in-use; Cinder shows no attachment") ||
+			!strings.Contains(text, "openstack volume set --state available "+string(cloudtest.VolumeID(1))) {
+			t.Error(volume.CauseOf(err), err)
+		}
+	})
 }
 
 func TestAnAttachThatEndsInAnErrorStatusIsAnErrorAtOnce(t *testing.T) {

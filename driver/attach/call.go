@@ -82,6 +82,10 @@ func (c *call) awaitNova(ctx context.Context, seen observation) (volume.Volume, 
 // failure is the error of an action that ends a call.
 func (c *call) failure(ctx context.Context, seen observation, end action) error {
 	v := seen.volume
+	if end == attachedElsewhere && len(v.Attachments) == 0 { // after a detach by force, or a status that somebody set
+		return volume.Errorf(volume.Conflict, "volume %s is in status %s; %s. If no server and no host uses it, an administrator can run: openstack volume set --state available %s",
+			v.ID, v.Status, seen, v.ID).Cause(cause.VolumeError)
+	}
 	switch end {
 	case attachedElsewhere:
 		return volume.Errorf(volume.Conflict, "volume %s is attached to %s and its volume type is not multiattach; detach it there first", v.ID, v.Holders()).Cause(cause.AttachElsewhere)

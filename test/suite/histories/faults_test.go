@@ -184,14 +184,15 @@ func (w *world) configure() {
 	}
 }
 
-// repairAttachments detaches a volume from servers to which no user attached it, if the driver cannot know of the attachment.
+// repairAttachments detaches a volume from servers to which no user attached it, if the driver cannot know of the attachment. Nova refuses that
+// while Cinder expands the volume.
 func (w *world) repairAttachments(v openstacksim.VolumeState) {
 	for _, server := range w.servers {
 		w.mu.Lock()
 		owner := w.ledger.volumes[v.ID]
 		unwanted := owner != nil && !slices.Contains(owner.inTransition, server) && !slices.Contains(owner.servers, server)
 		w.mu.Unlock()
-		if unwanted && attachedTo(v, server) && w.unknown(v.ID, server) {
+		if unwanted && v.Status != "extending" && attachedTo(v, server) && w.unknown(v.ID, server) {
 			w.note("an administrator detaches %s from %s", w.plain(v.ID), w.plain(server))
 			w.sim.Unplug(v.ID, server)
 			w.disturb(0)
