@@ -77,8 +77,8 @@ var quoting = regexp.MustCompile(`^(?:shell\.(?:Word|Line|ID|Name)|namesOf)$`)
 
 // harmless are the other values, by file, and why each is only a word or more.
 var harmless = map[string]string{
-	"driver/attach/call.go v.ID":                        "a volume that exists, and so a UUID",
-	"driver/attach/marked.go id":                        "a server that exists, and so a UUID",
+	"driver/attach/call.go v.ID":                       "a volume that exists, and so a UUID",
+	"driver/attach/marked.go id":                       "a server that exists, and so a UUID",
 	"driver/attach/detach.go id":                       "a volume that exists, and so a UUID",
 	"driver/attach/stale.go a.ID":                      "a UUID, or the placeholder",
 	"driver/attach/stale.go seen.volume.ID":            "a volume that exists, and so a UUID",
