@@ -12,7 +12,7 @@ import (
 )
 
 // markedFor is how long a server counts as marked after a read showed it. Without it each attach and each detach reads the server: two
-// requests more in the life of a volume, which has nine. Nova gives an ID to one server only.
+// requests more in the life of a volume, which has nine. Nova gives an ID to one server only. A mark that somebody removes counts until then.
 const markedFor = 10 * time.Minute
 
 // markedServers are those that a read has shown with the metadata or tags that servers with volumes must have.
@@ -38,8 +38,9 @@ func (m *markedServers) add(id volume.ServerID) {
 	m.until[id] = time.Now().Add(markedFor)
 }
 
-// checkServer returns an error if the server lacks metadata or a tag that every server with volumes must have. Verb says what it may not do. The node ID of a request comes from the
-// CSINode, which kubelet may write. So a compromised node can name any server of the project, but it cannot write the metadata and tags of that server.
+// checkServer returns an error if the server lacks metadata or a tag that every server with volumes must have. Verb says what it may not do.
+// The node ID of a request comes from the CSINode, which kubelet may write. So a compromised node can name any server of the project, but it
+// cannot write the metadata and tags of that server.
 func (s *Service) checkServer(ctx context.Context, id volume.ServerID, verb string) error {
 	if len(s.marked.required) == 0 || s.marked.known(id) {
 		return nil
