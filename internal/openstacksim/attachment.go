@@ -60,8 +60,6 @@ func (a *attachment) view(detail bool) obj {
 	return append(o, pair{"attached_at", at}, pair{"detached_at", ""}, pair{"attach_mode", a.mode}, pair{"connection_info", info})
 }
 
-func (a *attachment) ident() string { return a.id }
-
 var attachmentFields = fields[*attachment]{
 	"id":            func(a *attachment) string { return a.id },
 	"volume_id":     func(a *attachment) string { return a.volume.id },
@@ -70,8 +68,6 @@ var attachmentFields = fields[*attachment]{
 	"attach_status": func(a *attachment) string { return a.status }, // the filter status is allowed, and finds nothing
 	"created_at":    func(a *attachment) string { return sortTime(a.attachedAt) },
 }
-
-func (a *attachment) field(key string) (string, bool) { return attachmentFields.of(a, key) }
 
 // reserveVolume creates an attachment, which reserves the volume, or returns why Cinder refuses.
 func (s *Sim) reserveVolume(v *volume, serverID string) (*attachment, string) {
@@ -100,8 +96,7 @@ func (s *Sim) reserveVolume(v *volume, serverID string) (*attachment, string) {
 	a := &attachment{id: s.newID(), status: "reserved", volume: v, server: serverID, mode: "null"}
 	v.attachments = append(v.attachments, a)
 	if free {
-		v.status = "reserved"
-		v.update()
+		v.turn("reserved")
 	}
 	return a, ""
 }
@@ -140,7 +135,7 @@ func (s *Sim) visibleAttachments(c *call, everywhere bool) []*attachment {
 
 func (s *Sim) listAttachments(c *call, detail bool) reply {
 	q := c.listQuery([]string{"volume_id", "status", "instance_id", "attach_status"}, []string{"id", "created_at", "volume_id", "attach_status", "instance_uuid"})
-	items, _, _, missing := page(q, s.visibleAttachments(c, c.allProjects(q)), hasField)
+	items, _, _, missing := page(q, s.visibleAttachments(c, c.allProjects(q)), attachmentFields, attachmentFields.match)
 	if missing {
 		return fault(http.StatusNotFound, "Volume attachment could not be found with filter: attachment_id = "+q.marker+".")
 	}

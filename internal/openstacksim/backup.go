@@ -35,8 +35,6 @@ func (b *backup) turn(status, reason string) {
 	b.status, b.reason, b.updated = status, reason, b.clock.now()
 }
 
-func (b *backup) ident() string { return b.id }
-
 func (b *backup) owner() string { return b.project }
 
 var backupFields = fields[*backup]{
@@ -49,10 +47,6 @@ var backupFields = fields[*backup]{
 	"created_at":   func(b *backup) string { return sortTime(b.created) },
 	"updated_at":   func(b *backup) string { return sortTime(b.updated) },
 }
-
-func (b *backup) field(key string) (string, bool) { return backupFields.of(b, key) }
-
-func (b *backup) matches(f param) bool { return hasField(b, f) }
 
 func (s *Sim) visibleBackup(c *call, id string) *backup { return visibleOf(c, "Backup", s.backups, id) }
 
@@ -193,13 +187,13 @@ func (s *Sim) backupZone() string { return s.volumeZones[0].name }
 // makeBackup is what the scheduler and cinder-backup do after the reply. cinder-backup attaches the source to its own host. So
 // faults of an attach also affect a backup and a restore.
 func (s *Sim) makeBackup(c *call, b *backup, v *volume, p *snapshot) {
-	release := func() { p.status, p.updated = "available", p.clock.now() }
+	release := func() { p.turn("available") }
 	if p == nil {
 		before := v.status
 		v.status = "backing-up"
 		release = func() { v.status = before }
 	} else {
-		p.status, p.updated = "backing-up", p.clock.now()
+		p.turn("backing-up")
 	}
 	if !s.schedulable(b, v) {
 		s.after(s.latency[Answer], func() {
@@ -316,7 +310,7 @@ func (s *Sim) listBackups(c *call, detail bool) reply {
 	if b := s.backups[q.marker]; b != nil && !s.dependents(b) {
 		retain(s, s.backups, q)
 	}
-	return listOf(c, q, "Backup", detail, s.backups, func(b *backup) obj {
+	return listOf(c, q, "Backup", detail, s.backups, backupFields, backupFields.match, func(b *backup) obj {
 		if detail {
 			return s.viewBackup(c, b)
 		}
@@ -383,8 +377,7 @@ func (s *Sim) restoreBackup(c *call) reply {
 	case s.backupsDisabled || s.config.NoBackupService || b.zone != "" && b.zone != s.backupZone():
 		return fault(http.StatusNotFound, "Service cinder-backup could not be found.")
 	}
-	v.status = "restoring-backup"
-	v.update()
+	v.turn("restoring-backup")
 	s.restore(c, v, b, func() error { return s.data.Write(v.id, b.id) })
 	return reply{status: http.StatusAccepted, body: obj{{"restore", obj{{"backup_id", b.id}, {"volume_id", v.id}, {"volume_name", v.name}}}}}
 }

@@ -160,43 +160,30 @@ func (q *query) pop(key string) (string, bool) {
 	return "", false
 }
 
-// row is the view of an object for lists: its fields by name, as text that sorts.
-type row interface {
-	ident() string
-	field(key string) (value string, ok bool)
-}
-
-// fields read those of one kind of object.
+// fields are those of one kind of object, each as text that sorts.
 type fields[T any] map[string]func(T) string
 
-func (f fields[T]) of(x T, key string) (value string, ok bool) {
-	read, ok := f[key]
-	if !ok {
-		return "", false
-	}
-	return read(x), true
-}
-
-// hasField applies a filter for the text of one field. Unknown fields match nothing, as in the database layer of Cinder.
-func hasField[T row](x T, f param) bool {
-	got, ok := x.field(f.key)
-	return ok && sameText(got, f.value)
+// match applies a filter for the text of one field. Unknown fields match nothing, as in the database layer of Cinder.
+func (f fields[T]) match(x T, filter param) bool {
+	read, ok := f[filter.key]
+	return ok && sameText(read(x), filter.value)
 }
 
 // page filters, sorts and cuts a list. more reports whether a next link follows, missing whether the object of the marker does
 // not exist. It filters first: a name among ten thousand volumes is looked for several times a second.
-func page[T row](q *query, all []T, matches func(T, param) bool) (items []T, total int, more, missing bool) {
+func page[T any](q *query, all []T, f fields[T], matches func(T, param) bool) (items []T, total int, more, missing bool) {
 	var kept []sorted[T]
+	id := f["id"]
 	found := q.marker == ""
 	for _, x := range all {
-		marker := q.marker != "" && x.ident() == q.marker
+		marker := q.marker != "" && id(x) == q.marker
 		found = found || marker
-		keep := !slices.ContainsFunc(q.filters, func(f param) bool { return !matches(x, f) })
+		keep := !slices.ContainsFunc(q.filters, func(p param) bool { return !matches(x, p) })
 		if keep {
 			total++
 		}
 		if keep || marker {
-			kept = append(kept, sorted[T]{x, q.keysOf(x), keep})
+			kept = append(kept, sorted[T]{x, f.sortedBy(x, q.sort), keep})
 		}
 	}
 	if !found {
@@ -208,7 +195,7 @@ func page[T row](q *query, all []T, matches func(T, param) bool) (items []T, tot
 		if passed && k.keep {
 			items = append(items, k.row)
 		}
-		passed = passed || k.row.ident() == q.marker
+		passed = passed || id(k.row) == q.marker
 	}
 	items = items[min(q.offset, len(items)):]
 	items = items[:min(q.limit, len(items))]
@@ -216,18 +203,19 @@ func page[T row](q *query, all []T, matches func(T, param) bool) (items []T, tot
 }
 
 // sorted is a row with the texts that it is sorted by. The object of the marker may be there without passing the filters.
-type sorted[T row] struct {
+type sorted[T any] struct {
 	row  T
 	keys []string
 	keep bool
 }
 
-// keysOf are the values of the sort keys, in the collation of the database.
-func (q *query) keysOf(x row) []string {
-	keys := make([]string, len(q.sort))
-	for i, k := range q.sort {
-		value, _ := x.field(k.key)
-		keys[i] = strings.ToUpper(value)
+// sortedBy are the values of the sort keys, in the collation of the database.
+func (f fields[T]) sortedBy(x T, sort []sortKey) []string {
+	keys := make([]string, len(sort))
+	for i, k := range sort {
+		if read := f[k.key]; read != nil {
+			keys[i] = strings.ToUpper(read(x))
+		}
 	}
 	return keys
 }
@@ -245,11 +233,7 @@ func (q *query) compare(a, b []string) int {
 }
 
 // owned is an object of a project.
-type owned interface {
-	row
-	owner() string
-	matches(f param) bool
-}
+type owned interface{ owner() string }
 
 // sees reports whether the user may see the objects of a project.
 func (c *call) sees(project string) bool { return project == c.token.project.ID || c.token.admin() }
@@ -264,21 +248,21 @@ func visibleOf[T owned](c *call, kind string, objects map[string]T, id string) T
 }
 
 // listOf replies with a page of objects.
-func listOf[T owned](c *call, q *query, kind string, detail bool, objects map[string]T, view func(T) obj) reply {
+func listOf[T owned](c *call, q *query, kind string, detail bool, objects map[string]T, f fields[T], matches func(T, param) bool, view func(T) obj) reply {
 	all, everywhere := []T{}, c.allProjects(q)
 	for _, x := range objects {
 		if everywhere || x.owner() == c.token.project.ID {
 			all = append(all, x)
 		}
 	}
-	items, total, more, missing := page(q, all, T.matches)
+	items, total, more, missing := page(q, all, f, matches)
 	if missing {
 		return fault(http.StatusNotFound, kind+" "+q.marker+" could not be found.")
 	}
 	name := strings.ToLower(kind) + "s"
 	body := pageBody(name, items, view)
 	if more {
-		body = append(body, pair{name + "_links", c.nextLink(c.collection(name, detail), items[len(items)-1].ident())})
+		body = append(body, pair{name + "_links", c.nextLink(c.collection(name, detail), f["id"](items[len(items)-1]))})
 	}
 	return reply{status: http.StatusOK, body: body.when(q.count, pair{"count", total}), rows: len(items)}
 }

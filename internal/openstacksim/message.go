@@ -22,8 +22,6 @@ func (s *Sim) addMessage(c *call, kind, resource, project, event, content string
 	})
 }
 
-func (m *message) ident() string { return m.id }
-
 var messageFields = fields[*message]{
 	"id":            func(m *message) string { return m.id },
 	"created_at":    func(m *message) string { return sortTime(m.created) },
@@ -33,8 +31,6 @@ var messageFields = fields[*message]{
 	"request_id":    func(m *message) string { return m.request },
 	"message_level": func(m *message) string { return "ERROR" },
 }
-
-func (m *message) field(key string) (string, bool) { return messageFields.of(m, key) }
 
 func (m *message) view(c *call) obj {
 	return obj{
@@ -63,7 +59,7 @@ func (s *Sim) ownMessages(c *call) []*message {
 
 func (s *Sim) listMessages(c *call) reply {
 	q := c.listQuery([]string{"resource_uuid", "resource_type", "event_id", "request_id", "message_level"}, []string{"id", "created_at", "event_id", "resource_type", "resource_uuid", "request_id", "message_level"})
-	items, _, more, missing := page(q, s.ownMessages(c), hasField)
+	items, _, more, missing := page(q, s.ownMessages(c), messageFields, messageFields.match)
 	if missing {
 		return fault(http.StatusNotFound, "Message "+q.marker+" could not be found.")
 	}

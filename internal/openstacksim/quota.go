@@ -89,17 +89,27 @@ func overVolumes(resource string, limit int) reply {
 	return fault(http.StatusRequestEntityTooLarge, fmt.Sprintf("VolumeLimitExceeded: Maximum number of volumes allowed (%d) exceeded for quota '%s'.", limit, resource))
 }
 
-// reserve checks whether a project may have one more volume.
-func (s *Sim) reserve(project string, kind *VolumeType, size int) {
-	used := s.used(project)
+// checkLength refuses a volume of more gigabytes than one may have.
+func (s *Sim) checkLength(project string, size int) {
 	if limit := s.limit(project, "per_volume_gigabytes"); limit >= 0 && size > limit {
 		panic(fault(http.StatusRequestEntityTooLarge, fmt.Sprintf("VolumeSizeExceedsLimit: Requested volume size %dG is larger than maximum allowed limit %dG.", size, limit)))
 	}
+}
+
+// reserveGigabytes checks whether a project may have so many more, of all types and of one.
+func (s *Sim) reserveGigabytes(project string, kind *VolumeType, size int, used map[string]int) {
 	for _, r := range []string{"gigabytes", "gigabytes_" + kind.Name} {
 		if s.exceeds(project, r, size, used) {
 			panic(overGigabytes(r, size, s.limit(project, r), used[r]))
 		}
 	}
+}
+
+// reserve checks whether a project may have one more volume.
+func (s *Sim) reserve(project string, kind *VolumeType, size int) {
+	used := s.used(project)
+	s.checkLength(project, size)
+	s.reserveGigabytes(project, kind, size, used)
 	for _, r := range []string{"volumes", "volumes_" + kind.Name} {
 		if s.exceeds(project, r, 1, used) {
 			panic(overVolumes(r, s.limit(project, r)))
@@ -110,9 +120,7 @@ func (s *Sim) reserve(project string, kind *VolumeType, size int) {
 // reserveGrowth checks an extension. The message of Cinder names the total even if the quota of the type is exceeded.
 func (s *Sim) reserveGrowth(v *volume, more int) {
 	used := s.used(v.project)
-	if limit := s.limit(v.project, "per_volume_gigabytes"); limit >= 0 && v.size+more > limit {
-		panic(fault(http.StatusRequestEntityTooLarge, fmt.Sprintf("VolumeSizeExceedsLimit: Requested volume size %dG is larger than maximum allowed limit %dG.", v.size+more, limit)))
-	}
+	s.checkLength(v.project, v.size+more)
 	for _, r := range []string{"gigabytes", "gigabytes_" + v.kind.Name} {
 		if s.exceeds(v.project, r, more, used) {
 			panic(overGigabytes("gigabytes", more, s.limit(v.project, "gigabytes"), used["gigabytes"]))
@@ -134,11 +142,7 @@ func (s *Sim) reserveBackup(v *volume) {
 
 func (s *Sim) reserveSnapshot(v *volume) {
 	used := s.used(v.project)
-	for _, r := range []string{"gigabytes", "gigabytes_" + v.kind.Name} {
-		if s.exceeds(v.project, r, v.size, used) {
-			panic(overGigabytes(r, v.size, s.limit(v.project, r), used[r]))
-		}
-	}
+	s.reserveGigabytes(v.project, v.kind, v.size, used)
 	for _, r := range []string{"snapshots", "snapshots_" + v.kind.Name} {
 		if s.exceeds(v.project, r, 1, used) {
 			panic(fault(http.StatusRequestEntityTooLarge, fmt.Sprintf("SnapshotLimitExceeded: Maximum number of snapshots allowed (%d) exceeded", s.limit(v.project, r))))
@@ -230,7 +234,7 @@ func (s *Sim) listGroupTypes(c *call) reply {
 	if !slices.ContainsFunc(types, func(g *GroupType) bool { return g.ID == q.marker }) {
 		q.marker = "" // as for volume types
 	}
-	types, _, more, _ := page(q, types, func(*GroupType, param) bool { return true })
+	types, _, more, _ := page(q, types, groupTypeFields, func(*GroupType, param) bool { return true })
 	body := pageBody("group_types", types, func(g *GroupType) obj {
 		o := obj{{"id", g.ID}, {"name", g.Name}, {"description", orNull(g.Description)}, {"is_public", true}}
 		return o.when(c.token.admin(), pair{"group_specs", cloneOrEmpty(g.Specs)})
@@ -241,14 +245,10 @@ func (s *Sim) listGroupTypes(c *call) reply {
 	return reply{status: http.StatusOK, body: body}
 }
 
-func (g *GroupType) ident() string { return g.ID }
-
 var groupTypeFields = fields[*GroupType]{
 	"id":   func(g *GroupType) string { return g.ID },
 	"name": func(g *GroupType) string { return g.Name },
 }
-
-func (g *GroupType) field(key string) (string, bool) { return groupTypeFields.of(g, key) }
 
 func (s *Sim) listPools(c *call) reply {
 	c.adminOnly("scheduler_extension:scheduler_stats:get_pools")

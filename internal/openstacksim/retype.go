@@ -18,12 +18,10 @@ func (s *Sim) retypeVolume(c *call, v *volume, args map[string]any) reply {
 			"consistency group, requested type has to be different that the one from the volume, and for in-use volumes front-end qos specs cannot change.")
 	}
 	before := v.status
-	v.status = "retyping"
-	v.update()
+	v.turn("retyping")
 	failure := s.operationFault(RetypeVolume)
 	s.after(s.latency[RetypeVolume]+failure.Delay, func() {
-		v.status = before
-		v.update()
+		v.turn(before)
 		// Cinder retypes in place only if the encryption is the same (retype in volume/manager.py).
 		moves := kind.ExtraSpecs["volume_backend_name"] != "" && !compatible(kind, v.kind) || (kind.Encryption == nil) != (v.kind.Encryption == nil)
 		if failure.fails() || moves && (policy == "never" || len(s.snapshotsOf(v)) > 0) {

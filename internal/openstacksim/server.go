@@ -74,10 +74,7 @@ func (s *Sim) addServer(v Server) *server {
 // RemoveServer removes a server. Its volumes become available. With stale, Cinder keeps their attachments, as after the loss of a
 // cell database or a failed evacuation.
 func (s *Sim) RemoveServer(id string, stale bool) {
-	defer s.lock()()
-	if v := s.servers[id]; v != nil {
-		s.removeServer(v, stale)
-	}
+	s.onServer(id, func(v *server) { s.removeServer(v, stale) })
 }
 
 func (s *Sim) removeServer(v *server, stale bool) {

@@ -256,8 +256,8 @@ func (s *Sim) plug(v *server, d *disk, vol *volume, asked time.Time) {
 	current := func() bool { return slices.Contains(vol.attachments, a) && s.servers[v.ID] == v }
 	s.after(ends-takes/2, func() {
 		if current() && a.status == "reserved" {
-			a.status, a.mode, vol.status = "attaching", "rw", "attaching"
-			vol.update()
+			a.status, a.mode = "attaching", "rw"
+			vol.turn("attaching")
 		}
 	})
 	s.after(ends, func() {
@@ -271,8 +271,7 @@ func (s *Sim) plug(v *server, d *disk, vol *volume, asked time.Time) {
 			return
 		}
 		a.status, a.mode, a.device, a.host, a.attachedAt = "attached", "rw", d.device, v.host(), now()
-		vol.status = "in-use"
-		vol.update()
+		vol.turn("in-use")
 	})
 }
 
@@ -298,8 +297,7 @@ func (s *Sim) detach(c *call) reply {
 		return fault(http.StatusBadRequest, "Invalid volume: "+s.fromCinder("Invalid volume: Unable to detach volume. Volume status must be 'in-use' and attach_status must be 'attached' to detach."))
 	}
 	if !s.backend.moving[vol.id] {
-		vol.status = "detaching"
-		vol.update()
+		vol.turn("detaching")
 	}
 	s.unplug(v, d, vol, c.begun)
 	return reply{status: http.StatusAccepted}
@@ -315,8 +313,7 @@ func (s *Sim) unplug(v *server, d *disk, vol *volume, asked time.Time) {
 			return
 		}
 		if failure = failure.try(func() error { return s.data.Detach(v.ID, vol.id) }); failure.fails() {
-			vol.status = "in-use"
-			vol.update()
+			vol.turn("in-use")
 			return
 		}
 		if d.attachment != nil {

@@ -31,43 +31,39 @@ func (v *server) offloaded() bool { return v.Status == "SHELVED_OFFLOADED" }
 // SetServerStatus sets the status of a server (ACTIVE, SHUTOFF, ERROR, …) and its task state. "" is the task that the status stands for, such
 // as that of MIGRATING, or none. A server that is shelved and offloaded leaves its host with its volumes, and comes back with them.
 func (s *Sim) SetServerStatus(id, status, taskState string) {
+	s.onServer(id, func(v *server) {
+		before := v.offloaded()
+		v.Status, v.TaskState, v.updated = status, cmp.Or(taskState, vmStates[status].task), now()
+		switch after := v.offloaded(); {
+		case after && !before:
+			s.offload(v)
+		case before && !after:
+			s.unshelve(v)
+		}
+	})
+}
+
+// onServer changes a server, if there is one of that ID.
+func (s *Sim) onServer(id string, change func(*server)) {
 	defer s.lock()()
-	v := s.servers[id]
-	if v == nil {
-		return
-	}
-	before := v.offloaded()
-	v.Status, v.TaskState, v.updated = status, cmp.Or(taskState, vmStates[status].task), now()
-	switch after := v.offloaded(); {
-	case after && !before:
-		s.offload(v)
-	case before && !after:
-		s.unshelve(v)
+	if v := s.servers[id]; v != nil {
+		change(v)
 	}
 }
 
 // SetServerTags replaces the tags of a server.
 func (s *Sim) SetServerTags(id string, tags ...string) {
-	defer s.lock()()
-	if v := s.servers[id]; v != nil {
-		v.Tags = tags
-	}
+	s.onServer(id, func(v *server) { v.Tags = tags })
 }
 
 // SetHostDown stops the nova-compute of the host of a server, or starts it. Nova keeps the status of the server.
 func (s *Sim) SetHostDown(id string, down bool) {
-	defer s.lock()()
-	if v := s.servers[id]; v != nil {
-		v.hostDown = down
-	}
+	s.onServer(id, func(v *server) { v.hostDown = down })
 }
 
 // SetCellDown makes the cell database of a server unreachable, or reachable: Nova answers 500 to every request for the server.
 func (s *Sim) SetCellDown(id string, down bool) {
-	defer s.lock()()
-	if v := s.servers[id]; v != nil {
-		v.cellDown = down
-	}
+	s.onServer(id, func(v *server) { v.cellDown = down })
 }
 
 // mustBe refuses a request that Nova refuses in the present state of a server.

@@ -21,9 +21,9 @@ type snapshot struct {
 	clock             clock
 }
 
-func (p *snapshot) ident() string { return p.id }
-
 func (p *snapshot) owner() string { return p.project }
+
+func (p *snapshot) turn(status string) { p.status, p.updated = status, p.clock.now() }
 
 var snapshotFields = fields[*snapshot]{
 	"id":                func(p *snapshot) string { return p.id },
@@ -39,8 +39,6 @@ var snapshotFields = fields[*snapshot]{
 	"project_id":        func(p *snapshot) string { return p.project },
 }
 
-func (p *snapshot) field(key string) (string, bool) { return snapshotFields.of(p, key) }
-
 func (p *snapshot) matches(f param) bool {
 	switch f.key {
 	case "metadata":
@@ -48,7 +46,7 @@ func (p *snapshot) matches(f param) bool {
 	case "consumes_quota":
 		return isTrue(f.value)
 	}
-	return hasField(p, f)
+	return snapshotFields.match(p, f)
 }
 
 func (s *Sim) snapshotsOf(v *volume) []*snapshot {
@@ -151,7 +149,7 @@ func (s *Sim) buildSnapshot(c *call, p *snapshot) {
 	p.building = false
 	failure := s.operationFault(CreateSnapshot).try(func() error { return s.data.Make(p.id, p.volume.id, p.size) })
 	s.after(s.latency[CreateSnapshot]+failure.Delay, func() {
-		p.status, p.updated = "available", p.clock.now()
+		p.turn("available")
 		if failure.fails() {
 			p.status = "error"
 			s.addMessage(c, "VOLUME_SNAPSHOT", p.id, p.project, "VOLUME_VOLUME_SNAPSHOT_009_001", failure.message("create snapshot:Snapshot failed to create."))
@@ -162,7 +160,7 @@ func (s *Sim) buildSnapshot(c *call, p *snapshot) {
 func (s *Sim) listSnapshots(c *call, detail bool) reply {
 	q := c.listQuery([]string{"name", "status", "volume_id", "metadata", "availability_zone", "consumes_quota"}, []string{"id", "name", "status", "created_at", "updated_at", "volume_id", "volume_size", "size"})
 	retain(s, s.snapshots, q)
-	return listOf(c, q, "Snapshot", detail, s.snapshots, func(p *snapshot) obj { return p.view(c, detail, true) })
+	return listOf(c, q, "Snapshot", detail, s.snapshots, snapshotFields, (*snapshot).matches, func(p *snapshot) obj { return p.view(c, detail, true) })
 }
 
 func (s *Sim) deleteSnapshot(c *call) reply {
@@ -184,17 +182,17 @@ func (s *Sim) snapshotAction(c *call) reply {
 	p := s.visibleSnapshot(c, c.vars["id"])
 	c.adminOnly("volume_extension:snapshot_admin_actions:reset_status")
 	if status, _ := body["status"].(string); status != "" {
-		p.status, p.updated = strings.ToLower(status), p.clock.now()
+		p.turn(strings.ToLower(status))
 	}
 	return c.accepted(http.StatusAccepted)
 }
 
 func (s *Sim) removeSnapshot(c *call, p *snapshot) {
-	p.status, p.updated = "deleting", p.clock.now()
+	p.turn("deleting")
 	failure := s.operationFault(DeleteSnapshot)
 	s.after(s.latency[DeleteSnapshot]+failure.Delay, func() {
 		if s.keeps(p) {
-			p.status, p.updated = "available", p.clock.now()
+			p.turn("available")
 			s.addMessage(c, "VOLUME_SNAPSHOT", p.id, p.project, "VOLUME_VOLUME_SNAPSHOT_010_015", "delete snapshot:Snapshot is busy.")
 			return
 		}

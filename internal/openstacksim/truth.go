@@ -125,11 +125,10 @@ func (s *Sim) SnapshotStates() []SnapshotState {
 func (s *Sim) ResetStatus(id, status string) {
 	defer s.lock()()
 	if v := s.volumes[id]; v != nil {
-		v.status = status
-		v.update()
+		v.turn(status)
 	}
 	if p := s.snapshots[id]; p != nil {
-		p.status, p.updated = status, p.clock.now()
+		p.turn(status)
 	}
 	if b := s.backups[id]; b != nil {
 		b.turn(status, b.reason)

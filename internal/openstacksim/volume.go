@@ -28,6 +28,11 @@ type volume struct {
 // update records a change of a volume.
 func (v *volume) update() { v.updated = v.clock.now() }
 
+func (v *volume) turn(status string) {
+	v.status = status
+	v.update()
+}
+
 // attached are the attachments that are complete.
 func (v *volume) attached() []*attachment {
 	var list []*attachment
@@ -183,19 +188,16 @@ func (s *Sim) deleteVolume(c *call) reply {
 }
 
 func (s *Sim) removeVolume(c *call, v *volume) {
-	v.status = "deleting"
-	v.update()
+	v.turn("deleting")
 	failure := s.operationFault(DeleteVolume)
 	s.after(s.takes(DeleteVolume, deref(v.name))+failure.Delay, func() {
 		defer s.effect(DeleteVolume, v, "", c.begun)
 		if s.backend.busy[v.id] {
-			v.status = "available"
-			v.update()
+			v.turn("available")
 			return
 		}
 		if failure = failure.try(func() error { return s.data.Remove(v.id) }); failure.fails() {
-			v.status = "error_deleting"
-			v.update()
+			v.turn("error_deleting")
 			s.addMessage(c, "VOLUME", v.id, v.project, "VOLUME_VOLUME_006_009", failure.message("delete volume:Volume failed to be deleted."))
 			return
 		}

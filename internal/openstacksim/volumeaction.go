@@ -51,8 +51,7 @@ func (s *Sim) extendVolume(c *call, v *volume, args map[string]any) reply {
 		return fault(http.StatusBadRequest, "Invalid volume: Volume "+v.id+" status must be '{'status': '"+expected+"'}' to extend, currently "+v.status+".")
 	}
 	s.reserveGrowth(v, newSize-v.size)
-	v.status = "extending"
-	v.update()
+	v.turn("extending")
 	failure := s.operationFault(ExtendVolume)
 	s.after(s.takes(ExtendVolume, deref(v.name))+failure.Delay, func() {
 		defer s.effect(ExtendVolume, v, "", c.begun)

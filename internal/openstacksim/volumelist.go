@@ -6,8 +6,6 @@ import (
 	"strconv"
 )
 
-func (v *volume) ident() string { return v.id }
-
 func (v *volume) owner() string { return v.project }
 
 var volumeFields = fields[*volume]{
@@ -28,8 +26,6 @@ var volumeFields = fields[*volume]{
 	"snapshot_id":       func(v *volume) string { return v.snapshotID },
 	"source_volid":      func(v *volume) string { return v.sourceID },
 }
-
-func (v *volume) field(key string) (string, bool) { return volumeFields.of(v, key) }
 
 func deref(s *string) string {
 	if s == nil {
@@ -66,7 +62,7 @@ func (v *volume) matches(f param) bool {
 	case "migration_status", "group_id":
 		return false
 	}
-	return hasField(v, f)
+	return volumeFields.match(v, f)
 }
 
 func (s *Sim) listVolumes(c *call, detail bool) reply {
@@ -77,7 +73,7 @@ func (s *Sim) listVolumes(c *call, detail bool) reply {
 			return inputError("'bootable = %s'", f.value)
 		}
 	}
-	return listOf(c, q, "Volume", detail, s.volumes, func(v *volume) obj {
+	return listOf(c, q, "Volume", detail, s.volumes, volumeFields, (*volume).matches, func(v *volume) obj {
 		if detail {
 			return v.view(s, c, shown)
 		}

@@ -98,15 +98,11 @@ func (t *VolumeType) view(c *call, access bool) obj {
 	return t.plain(c).when(c.token.admin(), pair{"qos_specs_id", nil}).when(access, pair{"os-volume-type-access:is_public", !t.Private})
 }
 
-func (t *VolumeType) ident() string { return t.ID }
-
 var typeFields = fields[*VolumeType]{
 	"id":         func(t *VolumeType) string { return t.ID },
 	"name":       func(t *VolumeType) string { return t.Name },
 	"created_at": func(t *VolumeType) string { return sortTime(t.CreatedAt) },
 }
-
-func (t *VolumeType) field(key string) (string, bool) { return typeFields.of(t, key) }
 
 // showsTypeAccess reports whether a type has the field of the extension for access, which a reader sees before Cinder 29.
 func (s *Sim) showsTypeAccess(c *call) bool { return !s.mayOnlyRead(c) }
@@ -132,7 +128,7 @@ func (s *Sim) listTypes(c *call) reply {
 	if !slices.ContainsFunc(all, func(t *VolumeType) bool { return t.ID == q.marker }) {
 		q.marker = "" // for types only, Cinder ignores an unknown marker
 	}
-	items, _, more, _ := page(q, all, func(t *VolumeType, f param) bool {
+	items, _, more, _ := page(q, all, typeFields, func(t *VolumeType, f param) bool {
 		return f.key == "extra_specs" && hasPairs(t.ExtraSpecs, f.value, func(a, b string) bool { return a == b })
 	})
 	body := pageBody("volume_types", items, func(t *VolumeType) obj { return t.view(c, s.showsTypeAccess(c)) })
