@@ -58,13 +58,7 @@ func (s *Sim) ownAppCreds(c *call, action string) []*ApplicationCredential {
 	if c.vars["user"] != c.token.user.ID {
 		panic(identityForbidden(c, action))
 	}
-	own := []*ApplicationCredential{}
-	for _, a := range s.appCreds {
-		if !a.spent && a.User == c.token.user.Name {
-			own = append(own, a)
-		}
-	}
-	return own
+	return where(slices.Values(s.appCreds), func(a *ApplicationCredential) bool { return !a.spent && a.User == c.token.user.Name })
 }
 
 func (s *Sim) listAppCreds(c *call) reply {

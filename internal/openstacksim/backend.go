@@ -1,6 +1,9 @@
 package openstacksim
 
-import "slices"
+import (
+	"maps"
+	"slices"
+)
 
 // backend is what a test says about the storage behind Cinder.
 type backend struct {
@@ -30,15 +33,8 @@ func (s *Sim) SetMoving(volume string, moving bool) {
 
 // keeps reports whether the backend cannot delete a snapshot now. The caller holds s.mu.
 func (s *Sim) keeps(p *snapshot) bool {
-	if s.backend.busy[p.id] {
-		return true
-	}
-	for _, v := range s.volumes {
-		if s.backend.copyOnWrite && v.snapshotID == p.id {
-			return true
-		}
-	}
-	return false
+	copies := where(maps.Values(s.volumes), func(v *volume) bool { return s.backend.copyOnWrite && v.snapshotID == p.id })
+	return s.backend.busy[p.id] || len(copies) > 0
 }
 
 // FailLiveMigration leaves for each disk of a server what a failed live migration may leave: a second attachment for the other host

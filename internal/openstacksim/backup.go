@@ -52,12 +52,7 @@ func (s *Sim) visibleBackup(c *call, id string) *backup { return visibleOf(c, "B
 
 // dependents reports whether incremental backups depend on b.
 func (s *Sim) dependents(b *backup) bool {
-	for _, other := range s.backups {
-		if other.base == b.id {
-			return true
-		}
-	}
-	return false
+	return len(where(maps.Values(s.backups), func(other *backup) bool { return other.base == b.id })) > 0
 }
 
 func (s *Sim) createBackup(c *call) reply {
@@ -258,11 +253,9 @@ func (s *Sim) WriteVolume(id string, extents int) {
 // storeInCeph ends the creation of a backup.
 func (s *Sim) storeInCeph(b *backup) {
 	b.container = "backups"
-	for _, other := range s.sharing(b) {
-		if other.container != "" {
-			b.turn("error", "[errno 17] RBD image already exists (error creating image)")
-			return
-		}
+	if slices.ContainsFunc(s.sharing(b), func(other *backup) bool { return other.container != "" }) {
+		b.turn("error", "[errno 17] RBD image already exists (error creating image)")
+		return
 	}
 	b.turn("available", "")
 }
@@ -271,13 +264,10 @@ func (s *Sim) storeInCeph(b *backup) {
 func (s *Sim) SetCephBackups(is bool) { assign(s, &s.config.CephBackups, is) }
 
 // sharing are the backups whose data are in the image of b, in Ceph.
-func (s *Sim) sharing(b *backup) (all []*backup) {
-	for _, other := range s.backups {
-		if s.config.CephBackups && other != b && other.volume == b.volume && b.snapshot != "" && other.snapshot != "" {
-			all = append(all, other)
-		}
-	}
-	return all
+func (s *Sim) sharing(b *backup) []*backup {
+	return where(maps.Values(s.backups), func(other *backup) bool {
+		return s.config.CephBackups && other != b && other.volume == b.volume && b.snapshot != "" && other.snapshot != ""
+	})
 }
 
 func (s *Sim) viewBackup(c *call, b *backup) obj {

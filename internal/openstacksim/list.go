@@ -2,6 +2,8 @@ package openstacksim
 
 import (
 	"cmp"
+	"iter"
+	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -235,6 +237,16 @@ func (q *query) compare(a, b []string) int {
 // owned is an object of a project.
 type owned interface{ owner() string }
 
+// where are the objects of which a condition holds.
+func where[T any](all iter.Seq[T], holds func(T) bool) (some []T) {
+	for x := range all {
+		if holds(x) {
+			some = append(some, x)
+		}
+	}
+	return some
+}
+
 // sees reports whether the user may see the objects of a project.
 func (c *call) sees(project string) bool { return project == c.token.project.ID || c.token.admin() }
 
@@ -249,12 +261,8 @@ func visibleOf[T owned](c *call, kind string, objects map[string]T, id string) T
 
 // listOf replies with a page of objects.
 func listOf[T owned](c *call, q *query, kind string, detail bool, objects map[string]T, f fields[T], matches func(T, param) bool, view func(T) obj) reply {
-	all, everywhere := []T{}, c.allProjects(q)
-	for _, x := range objects {
-		if everywhere || x.owner() == c.token.project.ID {
-			all = append(all, x)
-		}
-	}
+	everywhere := c.allProjects(q)
+	all := where(maps.Values(objects), func(x T) bool { return everywhere || x.owner() == c.token.project.ID })
 	items, total, more, missing := page(q, all, f, matches)
 	if missing {
 		return fault(http.StatusNotFound, kind+" "+q.marker+" could not be found.")

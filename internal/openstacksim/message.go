@@ -48,13 +48,9 @@ func (m *message) view(c *call) obj {
 }
 
 func (s *Sim) ownMessages(c *call) []*message {
-	own := []*message{}
-	for _, m := range s.messages {
-		if m.project == c.token.project.ID && time.Since(m.created) < messageLife && time.Since(m.created) >= s.messageLag {
-			own = append(own, m)
-		}
-	}
-	return own
+	return where(slices.Values(s.messages), func(m *message) bool {
+		return m.project == c.token.project.ID && time.Since(m.created) < messageLife && time.Since(m.created) >= s.messageLag
+	})
 }
 
 func (s *Sim) listMessages(c *call) reply {

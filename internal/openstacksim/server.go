@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"net/http"
 	"regexp"
 	"slices"
@@ -242,12 +243,7 @@ func (s *Sim) listServers(c *call, detail bool) reply {
 		}
 		return forbidden("os_compute_api:servers:" + view + ":get_all_tenants")
 	}
-	all := []*server{}
-	for _, v := range s.servers {
-		if everywhere || v.project == c.token.project.ID {
-			all = append(all, v)
-		}
-	}
+	all := where(maps.Values(s.servers), func(v *server) bool { return everywhere || v.project == c.token.project.ID })
 	slices.SortFunc(all, func(a, b *server) int {
 		return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), strings.Compare(a.Name, b.Name), strings.Compare(a.ID, b.ID))
 	})
@@ -285,12 +281,7 @@ func (s *Sim) deleteServer(c *call) reply {
 }
 
 func (s *Sim) serverLimits(c *call) reply {
-	count := 0
-	for _, v := range s.servers {
-		if v.project == c.token.project.ID {
-			count++
-		}
-	}
+	count := len(where(maps.Values(s.servers), func(v *server) bool { return v.project == c.token.project.ID }))
 	absolute := obj{{"maxTotalInstances", 60}, {"maxTotalCores", 300}, {"maxTotalRAMSize", 1228800}}
 	absolute = absolute.when(c.version < 57, pair{"maxPersonality", 5}, pair{"maxPersonalitySize", 10240})
 	absolute = absolute.when(c.version < 36, pair{"maxSecurityGroups", -1}, pair{"maxSecurityGroupRules", -1}, pair{"maxTotalFloatingIps", -1})

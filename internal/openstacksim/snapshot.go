@@ -1,6 +1,7 @@
 package openstacksim
 
 import (
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -50,13 +51,7 @@ func (p *snapshot) matches(f param) bool {
 }
 
 func (s *Sim) snapshotsOf(v *volume) []*snapshot {
-	var list []*snapshot
-	for _, p := range s.snapshots {
-		if p.volume == v {
-			list = append(list, p)
-		}
-	}
-	return list
+	return where(maps.Values(s.snapshots), func(p *snapshot) bool { return p.volume == v })
 }
 
 func (s *Sim) visibleSnapshot(c *call, id string) *snapshot {

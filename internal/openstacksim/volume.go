@@ -35,13 +35,7 @@ func (v *volume) turn(status string) {
 
 // attached are the attachments that are complete.
 func (v *volume) attached() []*attachment {
-	var list []*attachment
-	for _, a := range v.attachments {
-		if a.status == "attached" {
-			list = append(list, a)
-		}
-	}
-	return list
+	return where(slices.Values(v.attachments), func(a *attachment) bool { return a.status == "attached" })
 }
 
 // visible finds a volume that the user may see.

@@ -195,12 +195,10 @@ func (s *Sim) updateType(c *call) reply {
 func (s *Sim) deleteType(c *call) reply {
 	c.adminOnly("volume_extension:type_delete")
 	t := s.visibleType(c, c.vars["id"])
-	for _, v := range s.volumes {
-		if v.kind == t {
-			return fault(http.StatusBadRequest, "Target volume type is still in use.")
-		}
-	}
-	if t.Name == s.defaultType {
+	switch {
+	case len(where(maps.Values(s.volumes), func(v *volume) bool { return v.kind == t })) > 0:
+		return fault(http.StatusBadRequest, "Target volume type is still in use.")
+	case t.Name == s.defaultType:
 		return fault(http.StatusBadRequest, "The volume type "+t.ID+" is a default volume type and cannot be deleted.")
 	}
 	s.types = slices.DeleteFunc(s.types, func(x *VolumeType) bool { return x == t })
