@@ -132,7 +132,7 @@ func (s *walk) namesVolume(p corev1.Pod, message string) bool {
 	list, _, _ = strings.Cut(list, "]")
 	waiting := strings.FieldsFunc(list, func(r rune) bool { return r == ' ' || r == ',' })
 	return slices.ContainsFunc(p.Spec.Volumes, func(v corev1.Volume) bool {
-		return usesClaim(p, v, s.Name) && slices.Contains(waiting, v.Name)
+		return claimOfVolumeOf(p, v) == s.Name && slices.Contains(waiting, v.Name)
 	})
 }
 

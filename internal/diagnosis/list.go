@@ -57,14 +57,8 @@ func List(f ListReadings) Listing {
 	pods, attachments := map[string][]corev1.Pod{}, map[string][]storagev1.VolumeAttachment{}
 	for _, p := range f.Pods {
 		for _, v := range p.Spec.Volumes {
-			switch {
-			case p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed:
-			case v.PersistentVolumeClaim != nil:
-				claim := p.Namespace + "/" + v.PersistentVolumeClaim.ClaimName
-				pods[claim] = append(pods[claim], p)
-			case v.Ephemeral != nil:
-				claim := p.Namespace + "/" + p.Name + "-" + v.Name
-				pods[claim] = append(pods[claim], p)
+			if claim := claimOfVolumeOf(p, v); claim != "" && !ended(p) {
+				pods[p.Namespace+"/"+claim] = append(pods[p.Namespace+"/"+claim], p)
 			}
 		}
 	}

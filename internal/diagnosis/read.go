@@ -286,19 +286,31 @@ func (r *reader) readSource(ctx context.Context) {
 func (r *reader) readPods(ctx context.Context) {
 	path := "/api/v1/namespaces/" + url.PathEscape(r.readings.Namespace) + "/pods"
 	for _, p := range selected[corev1.Pod](ctx, r, "the pods of the namespace", path, cluster.Selector{}) {
-		if uses(p, r.readings.Name) && p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed {
+		if uses(p, r.readings.Name) && !ended(p) {
 			r.readings.Pods = append(r.readings.Pods, p)
 		}
 	}
 }
 
-// uses reports whether a pod uses a claim. The claim of a generic ephemeral volume is named for pod and volume.
-func uses(p corev1.Pod, claim string) bool {
-	return slices.ContainsFunc(p.Spec.Volumes, func(v corev1.Volume) bool { return usesClaim(p, v, claim) })
+// ended reports whether no container of a pod runs any more: then it uses no volume.
+func ended(p corev1.Pod) bool {
+	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 }
 
-func usesClaim(p corev1.Pod, v corev1.Volume, claim string) bool {
-	return v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == claim || v.Ephemeral != nil && p.Name+"-"+v.Name == claim
+// uses reports whether a pod uses a claim.
+func uses(p corev1.Pod, claim string) bool {
+	return slices.ContainsFunc(p.Spec.Volumes, func(v corev1.Volume) bool { return claimOfVolumeOf(p, v) == claim })
+}
+
+// claimOfVolumeOf is the claim of a volume of a pod; empty if it has none. That of a generic ephemeral volume is named for pod and volume.
+func claimOfVolumeOf(p corev1.Pod, v corev1.Volume) string {
+	switch {
+	case v.PersistentVolumeClaim != nil:
+		return v.PersistentVolumeClaim.ClaimName
+	case v.Ephemeral != nil:
+		return p.Name + "-" + v.Name
+	}
+	return ""
 }
 
 // readEvents reads the events of the claim and its pods, the newest first.

@@ -157,21 +157,28 @@ func (r *reader) readFindings(ctx context.Context) {
 			continue
 		}
 		for _, p := range node.Plugins {
-			port, found := portNamed(p, "metrics")
-			if !ready(p) || !found {
-				continue
-			}
-			text, err := r.NodePage(ctx, p.Namespace, p.Name, port, "/metrics")
-			if err != nil {
-				r.gap("what the driver on node "+pod.Spec.NodeName+" found wrong with the volume", err)
-				continue
-			}
-			for _, m := range unhealthy.FindAllSubmatch(text, -1) {
-				if string(m[2]) == id {
-					node.Finding = string(m[1])
+			r.readUnhealthy(ctx, p, "what the driver on node "+pod.Spec.NodeName+" found wrong with the volume", func(other, reason string) {
+				if other == id {
+					node.Finding = reason
 				}
-			}
+			})
 		}
+	}
+}
+
+// readUnhealthy reads which volumes a pod of the driver on a node calls unhealthy, by the page of its metrics.
+func (r *reader) readUnhealthy(ctx context.Context, p corev1.Pod, what string, found func(id, reason string)) {
+	port, named := portNamed(p, "metrics")
+	if !ready(p) || !named {
+		return
+	}
+	text, err := r.NodePage(ctx, p.Namespace, p.Name, port, "/metrics")
+	if err != nil {
+		r.gap(what, err)
+		return
+	}
+	for _, m := range unhealthy.FindAllSubmatch(text, -1) {
+		found(string(m[2]), string(m[1]))
 	}
 }
 

@@ -84,9 +84,7 @@ func (f *NodeReadings) readPlugins(ctx context.Context, r *reader) {
 	for _, driver := range f.Drivers {
 		r.readings.Driver = driver
 		node := &Node{}
-		if r.readPlugins(ctx, f.Name, node); len(node.Plugins) == 0 {
-			continue
-		}
+		r.readPlugins(ctx, f.Name, node)
 		f.Plugins = append(f.Plugins, node.Plugins...)
 	}
 	r.readings.Gaps = slices.Compact(r.readings.Gaps)
@@ -94,18 +92,7 @@ func (f *NodeReadings) readPlugins(ctx context.Context, r *reader) {
 		return
 	}
 	for _, p := range f.Plugins {
-		port, found := portNamed(p, "metrics")
-		if !ready(p) || !found {
-			continue
-		}
-		text, err := r.NodePage(ctx, p.Namespace, p.Name, port, "/metrics")
-		if err != nil {
-			r.gap("what the driver found wrong with the volumes of the node", err)
-			continue
-		}
-		for _, m := range unhealthy.FindAllSubmatch(text, -1) {
-			f.Unhealthy[string(m[2])] = string(m[1])
-		}
+		r.readUnhealthy(ctx, p, "what the driver found wrong with the volumes of the node", func(id, reason string) { f.Unhealthy[id] = reason })
 	}
 }
 
@@ -221,8 +208,7 @@ func (f NodeReadings) podsOf(v corev1.PersistentVolume) []corev1.Pod {
 	}
 	var all []corev1.Pod
 	for _, p := range f.Pods {
-		done := p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
-		if p.Spec.NodeName == f.Name && p.Namespace == ref.Namespace && !done && uses(p, ref.Name) {
+		if p.Spec.NodeName == f.Name && p.Namespace == ref.Namespace && !ended(p) && uses(p, ref.Name) {
 			all = append(all, p)
 		}
 	}

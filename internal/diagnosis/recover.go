@@ -290,17 +290,11 @@ func knownMode(metadata map[string]string) string {
 	return mode
 }
 
-// persistentVolume and the other objects have no status, which corev1's types would write.
-type persistentVolume struct {
+// object is an object of Kubernetes without the status that the types of corev1 would write.
+type object[Spec any] struct {
 	metav1.TypeMeta `json:",inline"`
-	Metadata        objectMeta                  `json:"metadata"`
-	Spec            corev1.PersistentVolumeSpec `json:"spec"`
-}
-
-type persistentVolumeClaim struct {
-	metav1.TypeMeta `json:",inline"`
-	Metadata        objectMeta                       `json:"metadata"`
-	Spec            corev1.PersistentVolumeClaimSpec `json:"spec"`
+	Metadata        objectMeta `json:"metadata"`
+	Spec            Spec       `json:"spec"`
 }
 
 type objectMeta struct {
@@ -376,8 +370,8 @@ func (r *recovery) volume(v RecoverableVolume, claims ambiguous) Restored {
 		NodeAffinity: r.affinity(v, note),
 	}
 	one.Documents = []any{
-		persistentVolume{metav1.TypeMeta{APIVersion: "v1", Kind: "PersistentVolume"}, objectMeta{Name: name, Annotations: map[string]string{provisionedByVolume: r.Driver}}, spec},
-		persistentVolumeClaim{
+		object[corev1.PersistentVolumeSpec]{metav1.TypeMeta{APIVersion: "v1", Kind: "PersistentVolume"}, objectMeta{Name: name, Annotations: map[string]string{provisionedByVolume: r.Driver}}, spec},
+		object[corev1.PersistentVolumeClaimSpec]{
 			metav1.TypeMeta{APIVersion: "v1", Kind: "PersistentVolumeClaim"},
 			objectMeta{Name: claim.name, Namespace: claim.namespace},
 			corev1.PersistentVolumeClaimSpec{
@@ -421,24 +415,12 @@ func (r *recovery) openstack(words ...string) []string {
 // The API of external-snapshotter.
 const snapshotAPI = "snapshot.storage.k8s.io/v1"
 
-type volumeSnapshotContent struct {
-	metav1.TypeMeta `json:",inline"`
-	Metadata        objectMeta  `json:"metadata"`
-	Spec            contentSpec `json:"spec"`
-}
-
 type contentSpec struct {
 	DeletionPolicy string            `json:"deletionPolicy"`
 	Driver         string            `json:"driver"`
 	Source         map[string]string `json:"source"`
 	VolumeMode     string            `json:"sourceVolumeMode,omitempty"`
 	Ref            map[string]string `json:"volumeSnapshotRef"`
-}
-
-type volumeSnapshot struct {
-	metav1.TypeMeta `json:",inline"`
-	Metadata        objectMeta                   `json:"metadata"`
-	Spec            map[string]map[string]string `json:"spec"`
 }
 
 func (r *recovery) snapshots(kind string, all []RecoverableSnapshot) {
@@ -497,11 +479,11 @@ func (r *recovery) snapshot(kind string, s RecoverableSnapshot, owners ambiguous
 		note("Cinder shows status %s: the VolumeSnapshot is ready when Cinder shows available", s.Status)
 	}
 	one.Documents = []any{
-		volumeSnapshotContent{metav1.TypeMeta{APIVersion: snapshotAPI, Kind: "VolumeSnapshotContent"}, objectMeta{Name: name}, contentSpec{
+		object[contentSpec]{metav1.TypeMeta{APIVersion: snapshotAPI, Kind: "VolumeSnapshotContent"}, objectMeta{Name: name}, contentSpec{
 			DeletionPolicy: "Retain", Driver: r.Driver, Source: map[string]string{"snapshotHandle": s.ID}, VolumeMode: r.modes[s.Volume],
 			Ref: map[string]string{"namespace": of.namespace, "name": of.name},
 		}},
-		volumeSnapshot{metav1.TypeMeta{APIVersion: snapshotAPI, Kind: "VolumeSnapshot"}, objectMeta{Name: of.name, Namespace: of.namespace}, map[string]map[string]string{
+		object[map[string]map[string]string]{metav1.TypeMeta{APIVersion: snapshotAPI, Kind: "VolumeSnapshot"}, objectMeta{Name: of.name, Namespace: of.namespace}, map[string]map[string]string{
 			"source": {"volumeSnapshotContentName": name},
 		}},
 	}

@@ -118,11 +118,8 @@ func claimsOfPod(ctx context.Context, c *cluster.Cluster, t Subject) ([]Subject,
 	}
 	var all []Subject
 	for _, v := range p.Spec.Volumes {
-		switch {
-		case v.PersistentVolumeClaim != nil:
-			all = append(all, Subject{Claim, t.Namespace, v.PersistentVolumeClaim.ClaimName})
-		case v.Ephemeral != nil:
-			all = append(all, Subject{Claim, t.Namespace, p.Name + "-" + v.Name})
+		if claim := claimOfVolumeOf(p, v); claim != "" {
+			all = append(all, Subject{Claim, t.Namespace, claim})
 		}
 	}
 	if len(all) == 0 {

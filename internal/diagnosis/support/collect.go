@@ -95,10 +95,7 @@ func (c *collector) add(name, what string, value any) {
 }
 
 func (c *collector) gap(what string, err error) {
-	g := diagnosis.Gap{What: what, Why: err.Error()}
-	if !slices.Contains(c.out.Unseen, g) {
-		c.out.Unseen = append(c.out.Unseen, g)
-	}
+	c.gaps([]diagnosis.Gap{{What: what, Why: err.Error()}})
 }
 
 func (c *collector) gaps(all []diagnosis.Gap) {
