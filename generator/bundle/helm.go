@@ -108,7 +108,7 @@ func (p *plane) target() string {
 func (p *plane) settingValues(values object) {
 	for _, s := range v1alpha1.Settings {
 		d, field, value := p.setting(s)
-		if s.Role == plan.RoleController && !p.controller || s.Role == plan.RoleNode && !p.node || value == nil {
+		if s.Role == v1alpha1.ControllerRole && !p.controller || s.Role == v1alpha1.NodeRole && !p.node || value == nil {
 			continue
 		}
 		keys := strings.Split(s.Key, ".")

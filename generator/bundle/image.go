@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/cinder-csi/cinder-csi/generator/plan"
+	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 )
 
 // image is the image of one container: the base names it cinder-csi/ROLE-CONTAINER.
@@ -25,10 +26,10 @@ func (p *plane) images() []image {
 		}
 	}
 	if p.controller {
-		add(plan.RoleController, p.r.Controller, p.controllerContainers())
+		add(v1alpha1.ControllerRole, p.r.Controller, p.controllerContainers())
 	}
 	if p.node {
-		add(plan.RoleNode, p.r.Node, nodeContainers)
+		add(v1alpha1.NodeRole, p.r.Node, nodeContainers)
 	}
 	if p.checksDrift() {
 		used = append(used, image{"driftcheck", "generator", p.r.Images["generator"], p.driftCheckPolicies()})

@@ -66,7 +66,7 @@ type workload struct {
 func readBase() (baseDefaults, error) {
 	b := baseDefaults{
 		roles: map[string]baseRole{}, settings: map[string]map[string]string{}, driverArgs: map[string][]string{},
-		requests: map[string]map[string]string{RoleController + "/" + rbacProxy: {"cpu": "10m", "memory": "20Mi"}}, // no default installation has this container
+		requests: map[string]map[string]string{v1alpha1.ControllerRole + "/" + rbacProxy: {"cpu": "10m", "memory": "20Mi"}}, // no default installation has this container
 		images:   map[string]string{},
 	}
 	if err := b.readImages(); err != nil {
@@ -77,7 +77,7 @@ func readBase() (baseDefaults, error) {
 		return b, err
 	}
 	b.csiDriver = driver.Spec
-	for role, kind := range map[string]string{RoleController: "Deployment", RoleNode: "DaemonSet"} {
+	for role, kind := range map[string]string{v1alpha1.ControllerRole: "Deployment", v1alpha1.NodeRole: "DaemonSet"} {
 		var settings struct{ Data map[string]string }
 		if err := manifests.Read("ConfigMap", "cinder-csi-"+role+"-settings", &settings); err != nil {
 			return b, err
@@ -96,10 +96,10 @@ func readBase() (baseDefaults, error) {
 			}
 		}
 	}
-	controller := b.settings[RoleController]
+	controller := b.settings[v1alpha1.ControllerRole]
 	b.leases = Leases{controller["LEASE_DURATION"], controller["LEASE_RENEW_DEADLINE"], controller["LEASE_RETRY_PERIOD"]}
 	// livenessprobe listens on the first host port of the nodes.
-	_, port, err := net.SplitHostPort(b.settings[RoleNode]["HEALTHZ_ADDRESS"])
+	_, port, err := net.SplitHostPort(b.settings[v1alpha1.NodeRole]["HEALTHZ_ADDRESS"])
 	if err == nil {
 		b.nodePort, err = strconv.Atoi(port)
 	}

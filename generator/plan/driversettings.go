@@ -46,11 +46,11 @@ func (d *decider) checkSchedule(key, schedule string) {
 func (d *decider) checkPods() {
 	d.checkDriverSettings()
 	d.checkSchedule("spec.driftCheck.schedule", d.spec.DriftCheck.Schedule)
-	d.checkExtraArgs("spec.driver.extraArgs.controller", RoleController, d.spec.Driver.ExtraArgs.Controller)
-	d.checkExtraArgs("spec.driver.extraArgs.node", RoleNode, d.spec.Driver.ExtraArgs.Node)
-	for _, role := range []string{RoleController, RoleNode} {
+	d.checkExtraArgs("spec.driver.extraArgs.controller", v1alpha1.ControllerRole, d.spec.Driver.ExtraArgs.Controller)
+	d.checkExtraArgs("spec.driver.extraArgs.node", v1alpha1.NodeRole, d.spec.Driver.ExtraArgs.Node)
+	for _, role := range []string{v1alpha1.ControllerRole, v1alpha1.NodeRole} {
 		path, p := "spec.roles."+role, d.spec.Roles.Controller
-		if role == RoleNode {
+		if role == v1alpha1.NodeRole {
 			p = d.spec.Roles.Node
 		}
 		d.checkAffinity(path+".affinity", p.Affinity)

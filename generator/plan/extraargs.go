@@ -29,7 +29,7 @@ func (d *decider) checkExtraArgs(path, role string, args []string) {
 	c := config.Config{Endpoint: "unix:///csi/csi.sock", CloudConfig: []string{"cloud.conf"}}
 	flags := pflag.NewFlagSet("driver", pflag.ContinueOnError)
 	c.Bind(flags)
-	c.Endpoint, c.Controller, c.Node = "unix:///csi/csi.sock", role == RoleController, role == RoleNode
+	c.Endpoint, c.Controller, c.Node = "unix:///csi/csi.sock", role == v1alpha1.ControllerRole, role == v1alpha1.NodeRole
 	c.CloudConfig = []string{"cloud.conf"}
 	set := flagsOfBase(role)
 	before := len(d.problems)

@@ -163,7 +163,7 @@ func ImageOf(container string) string {
 // imagesOf are the images of a role.
 func (d *decider) imagesOf(role string) []string {
 	switch {
-	case role == RoleNode:
+	case role == v1alpha1.NodeRole:
 		return nodeImages
 	case role == driftCheckRole && d.spec.DriftCheck.Schedule == "":
 		return nil
@@ -178,7 +178,7 @@ func (d *decider) imagesOf(role string) []string {
 // images are the images that both roles share, and the one of the drift check.
 func (d *decider) images() map[string]Decision[string] {
 	all, over, mirror := map[string]Decision[string]{}, d.spec.Images.ByName(), d.spec.Images.Registry
-	for _, role := range []string{RoleController, RoleNode, driftCheckRole} {
+	for _, role := range []string{v1alpha1.ControllerRole, v1alpha1.NodeRole, driftCheckRole} {
 		for _, name := range d.imagesOf(role) {
 			key := "spec.images." + name
 			if mirror != "" && withoutPolicy(over[name]) == (v1alpha1.Image{}) {

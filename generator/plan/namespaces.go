@@ -24,32 +24,18 @@ func (d *decider) namespaces() (controller, node Decision[string]) {
 	given := d.given.Namespaces
 	d.checkNamespace("spec.namespaces.controller", given.Controller)
 	d.checkNamespace("spec.namespaces.node", given.Node)
-	controller = configuredNamespace("controller", given.Controller)
-	node = configuredNamespace("node", given.Node)
+	controller = configuredAs(given.Controller, given.Controller != "", "spec.namespaces.controller")
+	node = configuredAs(given.Node, given.Node != "", "spec.namespaces.node")
 	if d.target == v1alpha1.HostedControlPlane {
 		d.hostedNamespaces(&controller, &node)
 		return controller, node
 	}
-	otherwise(&controller, controllerNamespace, "controller and nodes have separate namespaces; this one is restricted and holds the credentials")
-	otherwise(&node, nodeNamespace, "controller and nodes have separate namespaces; this one is privileged and holds no credentials")
+	orElse(&controller, controllerNamespace, "controller and nodes have separate namespaces; this one is restricted and holds the credentials")
+	orElse(&node, nodeNamespace, "controller and nodes have separate namespaces; this one is privileged and holds no credentials")
 	if controller.Value == node.Value {
 		d.warn("both roles are in namespace %s: it must be privileged because of the node role, and the credentials are in it", node.Value)
 	}
 	return controller, node
-}
-
-func configuredNamespace(key, name string) Decision[string] {
-	if name == "" {
-		return Decision[string]{Source: Default}
-	}
-	return Decision[string]{Value: name, Source: FromConfig, Reason: "spec.namespaces." + key + " is set"}
-}
-
-// otherwise gives a decision that nobody configured its default.
-func otherwise(d *Decision[string], value, reason string) {
-	if d.Value == "" {
-		d.Value, d.Reason = value, reason
-	}
 }
 
 // Unconstrained are the namespaces that OpenShift leaves out of its security context constraints, by their names.
@@ -70,7 +56,7 @@ func (d *decider) hostedClusterName() string { return cmp.Or(d.dist.Metadata.Nam
 // hostedNamespaces: the controller lives in the hosted control plane's namespace, which HyperShift makes and names
 // <HostedCluster's namespace>-<its name>, "." as "-".
 func (d *decider) hostedNamespaces(controller, node *Decision[string]) {
-	otherwise(node, guestNamespace, "the nodes and the leases are in this namespace of the guest cluster")
+	orElse(node, guestNamespace, "the nodes and the leases are in this namespace of the guest cluster")
 	if controller.Value != "" {
 		return
 	}
@@ -79,7 +65,7 @@ func (d *decider) hostedNamespaces(controller, node *Decision[string]) {
 	if !isLabel(namespace) {
 		d.problem("metadata.name: %q makes no namespace's name; set spec.namespaces.controller to the hosted control plane's namespace", name)
 	}
-	otherwise(controller, namespace, "the controller runs in the namespace of the hosted control plane, which HyperShift names clusters-<metadata.name>")
+	orElse(controller, namespace, "the controller runs in the namespace of the hosted control plane, which HyperShift names clusters-<metadata.name>")
 	d.warn("spec.namespaces.controller is not set: %s is assumed to be the hosted control plane's namespace", namespace)
 }
 

@@ -16,9 +16,7 @@ type NodePool struct {
 	KubeletDir        string                `json:"kubeletDir,omitempty"`
 }
 
-func (p *NodePool) name() string { return p.Name }
-
-func (p *NodePool) rename(name string) { p.Name = name }
+func (p *NodePool) label() *string { return &p.Name }
 
 // maxPoolName leaves room for the names of the pods.
 const maxPoolName = 40

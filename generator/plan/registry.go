@@ -18,12 +18,6 @@ const (
 	SnapshotClassID   = "snapshotClasses."
 )
 
-// The two roles, as ids and files name them.
-const (
-	RoleController = "controller"
-	RoleNode       = "node"
-)
-
 // IDs is a result of which only the ids are set: IDs.Topology.ID is the public id of that decision.
 var IDs = func() (r Result) {
 	r.Settings = noSettings()
@@ -41,19 +35,16 @@ type entry interface {
 	restore(v1alpha1.Decision) error
 }
 
-// named is the value of a decision about one of several objects.
-type named interface {
-	name() string
-	rename(name string)
-}
+// named is the value of a decision about one of several objects. The name of that is no part of the document.
+type named interface{ label() *string }
 
 func (d *Decision[T]) identify(id string) { d.ID = id }
 
-func (d *Decision[T]) name() string { return any(&d.Value).(named).name() }
+func (d *Decision[T]) name() string { return *any(&d.Value).(named).label() }
 
 func (d *Decision[T]) rename(name string) {
 	if n, ok := any(&d.Value).(named); ok {
-		n.rename(name)
+		*n.label() = name
 	}
 }
 

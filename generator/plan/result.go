@@ -154,9 +154,7 @@ type StorageClass struct {
 	OwnExpansion     bool `json:"ownAllowVolumeExpansion,omitempty"`
 }
 
-func (c *StorageClass) name() string { return c.Name }
-
-func (c *StorageClass) rename(name string) { c.Name = name }
+func (c *StorageClass) label() *string { return &c.Name }
 
 // VolumeType is the type that a class was made for. By its ID the guard sees that a type has another name. A type that is gone has none.
 type VolumeType struct {
@@ -199,9 +197,7 @@ type FurtherSnapshotClass struct {
 	Annotations    map[string]string `json:"annotations,omitempty"`
 }
 
-func (c *FurtherSnapshotClass) name() string { return c.Name }
-
-func (c *FurtherSnapshotClass) rename(name string) { c.Name = name }
+func (c *FurtherSnapshotClass) label() *string { return &c.Name }
 
 // AttributesClass is a VolumeAttributesClass. Its JSON names fields as Kubernetes does.
 type AttributesClass struct {
@@ -211,9 +207,7 @@ type AttributesClass struct {
 	Parameters map[string]string `json:"parameters"`
 }
 
-func (c *AttributesClass) name() string { return c.Name }
-
-func (c *AttributesClass) rename(name string) { c.Name = name }
+func (c *AttributesClass) label() *string { return &c.Name }
 
 // NetworkPolicy is what the controller's pods may reach, and what may reach them; empty when policies are not emitted. Ports and CIDRs
 // are OpenStack's.

@@ -12,7 +12,7 @@ import (
 func (d *decider) checkUpdateStrategy(path, role string, s v1alpha1.UpdateStrategy) {
 	const rolling = "RollingUpdate"
 	other, workload := "Recreate", "a Deployment"
-	if role == RoleNode {
+	if role == v1alpha1.NodeRole {
 		other, workload = "OnDelete", "a DaemonSet"
 	}
 	if s.Type != "" && s.Type != rolling && s.Type != other {
@@ -27,7 +27,7 @@ func (d *decider) checkUpdateStrategy(path, role string, s v1alpha1.UpdateStrate
 	unavailable := d.share(path+".rollingUpdate.maxUnavailable", r.MaxUnavailable, 1)
 	surge := d.share(path+".rollingUpdate.maxSurge", r.MaxSurge, 0)
 	switch {
-	case role == RoleNode && surge > 0:
+	case role == v1alpha1.NodeRole && surge > 0:
 		d.problem("%s.rollingUpdate.maxSurge: two pods of one node cannot share its host ports; leave it out", path)
 	case unavailable == 0 && surge == 0:
 		d.problem("%s.rollingUpdate: maxUnavailable and maxSurge are both 0, so an update could replace no pod", path)

@@ -17,9 +17,7 @@ type Setting struct {
 	Value any
 }
 
-func (s *Setting) name() string { return s.ID }
-
-func (s *Setting) rename(id string) { s.ID = id }
+func (s *Setting) label() *string { return &s.ID }
 
 func (s Setting) plain() any { return s.Value }
 

@@ -48,7 +48,7 @@ func (d *decider) memory() Decision[map[string]string] {
 // requests are what a container asks for, before the configuration changes it.
 func (d *decider) requests(role, container string) map[string]string {
 	all := base().requests[role+"/"+container]
-	if memory := d.clusterSize().Memory[container]; role == RoleController && memory != "" {
+	if memory := d.clusterSize().Memory[container]; role == v1alpha1.ControllerRole && memory != "" {
 		return merged(all, map[string]string{"memory": memory})
 	}
 	return all

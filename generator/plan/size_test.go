@@ -13,11 +13,11 @@ import (
 func TestTheBaseIsForAMediumCluster(t *testing.T) {
 	medium, _ := v1alpha1.SizeOf(v1alpha1.MediumCluster)
 	for container, memory := range medium.Memory {
-		if got := base().requests[RoleController+"/"+container]["memory"]; got != memory {
+		if got := base().requests[v1alpha1.ControllerRole+"/"+container]["memory"]; got != memory {
 			t.Errorf("%s: want %s, got %s", container, memory, got)
 		}
 	}
-	settings := base().settings[RoleController]
+	settings := base().settings[v1alpha1.ControllerRole]
 	got := settings["ATTACHER_API_QPS"] + " " + settings["ATTACHER_API_BURST"] + " " + settings["ATTACHER_RECONCILE_SYNC"]
 	if want := "20 100 1m"; got != want || medium.Attacher != (v1alpha1.AttacherSettings{QPS: 20, Burst: 100, ReconcileSync: "1m"}) {
 		t.Errorf("want %s in both, got %s and %+v", want, got, medium.Attacher)

@@ -19,7 +19,7 @@ import (
 // conformance tests of HyperShift check.
 func (d *decider) controller(namespace string) Workload {
 	p := d.spec.Roles.Controller
-	w := d.workload(RoleController, p, d.imagesOf(RoleController))
+	w := d.workload(v1alpha1.ControllerRole, p, d.imagesOf(v1alpha1.ControllerRole))
 	d.replicas(&w, p.Replicas)
 	w.Memory = d.memory()
 	d.checkUser("spec.roles.controller.runAsUser", p.RunAsUser)
@@ -34,21 +34,21 @@ func (d *decider) controller(namespace string) Workload {
 		if p.RunAsUser != nil {
 			d.problem("spec.roles.controller.runAsUser: OpenShift chooses the user from the range of the namespace, and refuses a pod with another one; leave it out")
 		}
-		orElse(&w.PriorityClass, base().roles[RoleController].PriorityClass, "without the controller no volume is made or attached in the cluster")
+		orElse(&w.PriorityClass, base().roles[v1alpha1.ControllerRole].PriorityClass, "without the controller no volume is made or attached in the cluster")
 		d.byControlPlane(&w)
 		orElse(&w.Tolerations, []v1alpha1.Toleration{criticalAddons, noSchedule("node-role.kubernetes.io/master"), noSchedule(controlPlaneLabel)}, "the nodes of the control plane have these taints")
 		orElse(&w.RunAsUser, nil, "OpenShift's security context constraints choose the user")
 	default:
-		orElse(&w.PriorityClass, base().roles[RoleController].PriorityClass, "without the controller no volume is made or attached in the cluster")
+		orElse(&w.PriorityClass, base().roles[v1alpha1.ControllerRole].PriorityClass, "without the controller no volume is made or attached in the cluster")
 		orElse(&w.NodeSelector, nil, "many clusters run no pods on their control plane. The pods prefer its nodes all the same, because a kubelet may read the Secrets of its pods")
-		orElse(&w.Tolerations, base().roles[RoleController].Tolerations, "the nodes of the control plane may run the controller too")
-		orElse(&w.RunAsUser, base().roles[RoleController].RunAsUser, "an unprivileged user, nonroot of distroless images")
+		orElse(&w.Tolerations, base().roles[v1alpha1.ControllerRole].Tolerations, "the nodes of the control plane may run the controller too")
+		orElse(&w.RunAsUser, base().roles[v1alpha1.ControllerRole].RunAsUser, "an unprivileged user, nonroot of distroless images")
 	}
 	return w
 }
 
 func (d *decider) replicas(w *Workload, given *int) {
-	w.Replicas = Decision[int]{Value: base().roles[RoleController].Replicas, Source: Default, Reason: "one leads and the other takes over; spec.roles.controller.replicas is not set"}
+	w.Replicas = Decision[int]{Value: base().roles[v1alpha1.ControllerRole].Replicas, Source: Default, Reason: "one leads and the other takes over; spec.roles.controller.replicas is not set"}
 	if given == nil {
 		return
 	}
@@ -80,8 +80,8 @@ func hostedPods(w *Workload, given v1alpha1.RolePods, namespace string) {
 // node is how the node's pods run: on every Linux node whatever its taints, or pods there could not mount.
 func (d *decider) node() Workload {
 	p := d.spec.Roles.Node
-	w := d.workload(RoleNode, p, d.imagesOf(RoleNode))
-	orElse(&w.PriorityClass, base().roles[RoleNode].PriorityClass, "without it no pod of its node can mount a volume")
+	w := d.workload(v1alpha1.NodeRole, p, d.imagesOf(v1alpha1.NodeRole))
+	orElse(&w.PriorityClass, base().roles[v1alpha1.NodeRole].PriorityClass, "without it no pod of its node can mount a volume")
 	if p.Replicas != nil {
 		d.problem("spec.roles.node.replicas: the node's pods are a DaemonSet, one on each node")
 	}
@@ -89,7 +89,7 @@ func (d *decider) node() Workload {
 		d.problem("spec.roles.node.runAsUser: mounting needs root")
 	}
 	orElse(&w.NodeSelector, map[string]string{osLabel: linux}, "the driver runs on Linux only")
-	orElse(&w.Tolerations, base().roles[RoleNode].Tolerations, "the driver runs on every node, whatever its taints, or pods there could not mount volumes")
+	orElse(&w.Tolerations, base().roles[v1alpha1.NodeRole].Tolerations, "the driver runs on every node, whatever its taints, or pods there could not mount volumes")
 	return w
 }
 
@@ -120,7 +120,7 @@ func (d *decider) workload(role string, p v1alpha1.RolePods, images []string) Wo
 		UpdateStrategy:   configuredAs(effectiveStrategy(role, p.UpdateStrategy), p.UpdateStrategy != (v1alpha1.UpdateStrategy{}), path+".updateStrategy"),
 	}
 	args := d.spec.Driver.ExtraArgs.Controller
-	if role == RoleNode {
+	if role == v1alpha1.NodeRole {
 		args = d.spec.Driver.ExtraArgs.Node
 	}
 	w.ExtraArgs = configuredAs(args, len(args) > 0, "spec.driver.extraArgs."+role)

@@ -150,8 +150,8 @@ func changes() []changeOf {
 		list = append(list, changeOf{"images." + name, "", func(r *plan.Result) { setImage(r.Images, name) }})
 	}
 	for role, of := range map[string]func(*plan.Result) *plan.Workload{
-		plan.RoleController: func(r *plan.Result) *plan.Workload { return &r.Controller },
-		plan.RoleNode:       func(r *plan.Result) *plan.Workload { return &r.Node },
+		v1alpha1.ControllerRole: func(r *plan.Result) *plan.Workload { return &r.Controller },
+		v1alpha1.NodeRole:       func(r *plan.Result) *plan.Workload { return &r.Node },
 	} {
 		pod := func(part, at string, do func(*plan.Workload)) {
 			list = append(list, changeOf{role + "." + part, at, func(r *plan.Result) { do(of(r)) }})
