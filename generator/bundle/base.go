@@ -12,7 +12,6 @@ import (
 // noRegistry is the registry of the driver image in a base. Nobody can have a registry of that name (RFC 2606): people name their own.
 const noRegistry = "registry.invalid"
 
-// baseValues are the values of the base.
 func (p *plane) baseValues() map[string]any {
 	r := p.r
 	image := map[string]any{"driver": map[string]any{"registry": noRegistry}}
@@ -80,7 +79,6 @@ func (p *plane) writeBase(t Tree, dir string, base rendering, keep func(*rendere
 	return err
 }
 
-// writeFile writes objects of a base.
 func (p *plane) writeFile(t Tree, name string, objects []*rendered) error {
 	if len(objects) == 0 {
 		return nil

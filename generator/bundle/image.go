@@ -14,7 +14,6 @@ type image struct {
 	policies        plan.Decision[map[string]string] // of the role
 }
 
-// images are the images of the plane's pods.
 func (p *plane) images() []image {
 	var used []image
 	add := func(role string, w plan.Workload, containers []string) {

@@ -12,7 +12,6 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/diagnosis/command"
 )
 
-// complete registers the candidates that need the world.
 func complete(w *World, root *cobra.Command) {
 	for _, c := range root.Commands() {
 		switch c.Name() {

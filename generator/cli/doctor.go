@@ -214,7 +214,6 @@ func computeZones(inventory v1alpha1.Inventory) []string {
 	return slices.Compact(zones)
 }
 
-// now is the time of the world.
 func (w *World) now() time.Time {
 	if w.Now == nil {
 		return time.Now()

@@ -10,7 +10,6 @@ import (
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 )
 
-// explainDecision prints a decision by its id, and the objects that it governs.
 func explainDecision(out io.Writer, p v1alpha1.Plan, id string) error {
 	d, found := plan.DecisionOf(p, id)
 	if !found {

@@ -18,7 +18,6 @@ func volumeTypeOf(object string) (string, bool) {
 	return name, isKind(kind, volumeTypeKind)
 }
 
-// explainType says which classes a volume type has, or why it has none.
 func explainType(out io.Writer, p v1alpha1.Plan, volumeType string) error {
 	classes, why, err := plan.ClassesOf(p, volumeType)
 	switch {

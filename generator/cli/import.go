@@ -22,7 +22,6 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/printable"
 )
 
-// importRun is one run of import.
 type importRun struct {
 	from   source
 	kube   cluster.Source

@@ -84,7 +84,6 @@ func unknownFlag(c *cobra.Command, name, hint string) error {
 	return usage("unknown flag: --%s%s%s", name, instead, hint)
 }
 
-// commandsWith are the commands that have a flag.
 func commandsWith(root *cobra.Command, flag string) []string {
 	var names []string
 	for _, c := range root.Commands() {

@@ -32,7 +32,6 @@ const (
 // statusTime is how long the write may take. A run that was interrupted writes too, within the grace period of its pod (30 s).
 const statusTime = 20 * time.Second
 
-// statusManager is the field manager of the data.
 const statusManager = "cinder-csi-drift-check"
 
 // driftStatus is what one drift check found, for the ConfigMap that GitOps and people read.

@@ -23,7 +23,6 @@ type Want struct {
 	Weaknesses []string // of the settings of the login: cloud.Settings.Weaknesses
 }
 
-// cloudCheck is one run of the checks of a cloud.
 type cloudCheck struct {
 	Want
 	report  *Report

@@ -26,7 +26,6 @@ type Install struct {
 	ComputeZones      []string // of the cloud; nil: not known
 }
 
-// clusterCheck is one run of the checks of a cluster.
 type clusterCheck struct {
 	Install
 	report    *Report

@@ -134,7 +134,6 @@ func addressOf(text string) netip.Addr {
 	return address
 }
 
-// networkOf is an address as a network of one.
 func networkOf(text string) string {
 	address := addressOf(text)
 	return netip.PrefixFrom(address, address.BitLen()).String()

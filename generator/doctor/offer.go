@@ -45,7 +45,6 @@ func names(zones []v1alpha1.Zone) []string {
 	return all
 }
 
-// without is a without the elements of b.
 func without(a, b []string) []string {
 	return slices.DeleteFunc(slices.Clone(a), func(s string) bool { return slices.Contains(b, s) })
 }

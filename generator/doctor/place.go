@@ -20,7 +20,6 @@ const enforceLabel = "pod-security.kubernetes.io/enforce"
 // strictness orders the levels; a namespace without a label is as privileged, unless the API server has another default.
 var strictness = map[string]int{"": 0, "privileged": 0, "baseline": 1, "restricted": 2}
 
-// place is a namespace of the pods.
 type place struct {
 	name, level string // level of Pod Security that the pods need
 	ours        bool   // the bundle has the Namespace

@@ -182,7 +182,6 @@ func (c *comparison) pinnedByID(id string) bool {
 	return was.volumeType.ID != "" && is.parameter == was.volumeType.ID && maps.Equal(withType(c.was.by[id].Value, is.parameter), withType(c.is.by[id].Value, is.parameter))
 }
 
-// withType are the parameters of a class with a volume type.
 func withType(value any, id string) map[string]string {
 	var with map[string]string
 	switch v := value.(type) {

@@ -13,7 +13,6 @@ import (
 // A carrier is an object or a file of another tool that holds values of upstream's chart: a HelmRelease, an Application, a HelmChart, a helmfile.
 // All of them name the chart beside the values, so one walk knows them: it looks for the name, and takes what stands with it.
 
-// upstreamChart is the name of upstream's chart.
 const upstreamChart = "openstack-cinder-csi"
 
 var (

@@ -127,7 +127,6 @@ func (p *proposal) readContainer(of pods, c corev1.Container, fields map[string]
 	return nil
 }
 
-// imageName is the last part of the repository of an image.
 func imageName(image string) string { return path.Base(repository(image)) }
 
 // repository is an image without tag and digest.

@@ -230,7 +230,6 @@ func (p part) lineOf(err error) string {
 
 var keyThere = regexp.MustCompile(`key "([A-Za-z0-9_./-]{1,60})" already set in map`)
 
-// repeatedKey names a key that a mapping has twice.
 func repeatedKey(err error) string {
 	m := keyThere.FindStringSubmatch(err.Error())
 	if m == nil {

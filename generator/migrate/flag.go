@@ -12,7 +12,6 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/secret"
 )
 
-// flagValue is a flag of a command line.
 type flagValue struct{ name, value string }
 
 // flagsOf are the flags of a container, with the rules of upstream's plugin: "_" is "-", and a flag alone is true.

@@ -133,7 +133,6 @@ func poolName(key, value string, used map[string]bool) string {
 	return unique
 }
 
-// findMounts finds what only the pods of one pool mount.
 func (n *nodePools) findMounts(documents []document) {
 	shared := map[string]bool{}
 	for _, d := range documents {
@@ -176,7 +175,6 @@ func (n *nodePools) mountedBy(d document) *nodePool {
 	return n.own[d.identity()]
 }
 
-// proposed are the pools for the Distribution, sorted by name.
 func (n *nodePools) proposed() []v1alpha1.NodePool {
 	if n == nil {
 		return nil

@@ -135,7 +135,6 @@ func (p *proposal) noteMap(path string, a, b any, others func(string) bool) {
 	}
 }
 
-// byName are the elements of a list by their names.
 func byName(list any) map[string]map[string]any {
 	all := map[string]map[string]any{}
 	elements, _ := list.([]any)

@@ -9,7 +9,6 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/cluster"
 )
 
-// valueAt is the value at a path of keys.
 func valueAt(fields map[string]any, path ...string) any {
 	var at any = fields
 	for _, key := range path {
@@ -105,7 +104,6 @@ var objectKinds = []objectKind{
 	{kind: "PersistentVolume", only: isCinderVolume, rules: volumeRules, read: func(*proposal, document) error { return nil }}, // survey reads them
 }
 
-// format of the objects of a kind.
 func (k objectKind) format() format {
 	f := format{name: k.kind, is: k.is, read: k.read}
 	if f.read == nil {

@@ -97,7 +97,6 @@ func (f *survey) onlyOthers(documents []document) error {
 	return fmt.Errorf("%w: %s: it has only Secrets that the bundle does not need, and import reads no value of a Secret. If one holds manifests or values, give their text", ErrFile, documents[0].source)
 }
 
-// tellOtherSecrets are the notes of the Secrets that the bundle does not need.
 func (f *survey) tellOtherSecrets() []Note {
 	var notes []Note
 	for _, source := range slices.Sorted(maps.Keys(f.otherSecrets)) {

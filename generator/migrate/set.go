@@ -275,7 +275,6 @@ func setEnv(of pods) func(*proposal, value) error {
 	}
 }
 
-// variable is an environment variable of a container.
 type variable struct {
 	Name      string `json:"name"`
 	Value     string `json:"value"`

@@ -76,7 +76,6 @@ func provisionerTopology(d document) (any, bool) {
 	return topology, topology != nil && topology != ""
 }
 
-// leftoverOfValues is why a key of values is left out.
 func leftoverOfValues(path string) string {
 	if holdsAnchors(path) {
 		return "no chart has a key of this form; the keys with its anchors have their own lines"
@@ -226,7 +225,6 @@ var chartRules = slices.Concat(
 	},
 )
 
-// sidecarRules are the rows that every sidecar has.
 func sidecarRules(inChart, name string, pods pods) []rule {
 	at := "csi." + inChart + "."
 	return []rule{
@@ -239,7 +237,6 @@ func sidecarRules(inChart, name string, pods pods) []rule {
 	}
 }
 
-// podRules are the rows of the controller or the node pods.
 func podRules(at string, pods pods) []rule {
 	to := "spec.roles." + pods.name + "."
 	rules := []rule{

@@ -33,7 +33,6 @@ func isCinderVolume(d document) bool {
 	return spec["cinder"] != nil || d.text("spec", "csi", "driver") == cluster.UpstreamName
 }
 
-// addVolume counts a PersistentVolume.
 func (f *survey) addVolume(d document) error {
 	var v corev1.PersistentVolume
 	if err := (value{d.yaml}).loosely(&v); err != nil {

@@ -60,7 +60,6 @@ func templated(object map[string]any) {
 // operatorWorkloads are those of OpenShift's built-in driver: its operator makes them of other objects, which import reads.
 var operatorWorkloads = []string{"openstack-cinder-csi-driver-controller", "openstack-cinder-csi-driver-node"}
 
-// podTemplate is the template of a workload.
 func podTemplate(d document) (corev1.PodTemplateSpec, error) {
 	var w struct {
 		Spec struct {
@@ -86,7 +85,6 @@ var daemonSetRules = slices.Concat([]rule{
 	{key: "spec.updateStrategy", to: "spec.roles.node.updateStrategy", set: setStrategy(nodePods)},
 }, templateRules(nodePods))
 
-// templateRules are about the pods of a workload.
 func templateRules(of pods) []rule {
 	to := "spec.roles." + of.name + "."
 	const pod = "spec.template.spec."
@@ -157,7 +155,6 @@ func ofTool(domain string) bool {
 	})
 }
 
-// installersAnnotation is whether tools set an annotation.
 func installersAnnotation(key string) bool {
 	domain, _, _ := strings.Cut(key, "/")
 	return domain == "checksum" || domain == "deprecated.daemonset.template.generation" || ofTool(domain) && domain != "cluster-autoscaler.kubernetes.io"

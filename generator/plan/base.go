@@ -24,7 +24,6 @@ type baseDefaults struct {
 	images     map[string]string            // by role/container
 }
 
-// baseRole is how the base runs the pods of a role.
 type baseRole struct {
 	Replicas      int
 	PriorityClass string
@@ -42,7 +41,6 @@ var base = sync.OnceValue(func() baseDefaults {
 	return b
 })
 
-// workload is what is read of a Deployment or a DaemonSet.
 type workload struct {
 	Spec struct {
 		Replicas       int
@@ -106,7 +104,6 @@ func readBase() (baseDefaults, error) {
 	return b, err
 }
 
-// readImages reads all images of the chart.
 func (b *baseDefaults) readImages() error {
 	images, err := charts.Images()
 	for role, ofRole := range images {

@@ -206,7 +206,6 @@ func stateOf[T any](name string, fact v1alpha1.Fact[T]) v1alpha1.NamedFact {
 	return v1alpha1.NamedFact{Name: name, Value: string(fact.State)}
 }
 
-// list is a fact that is a list of names.
 func list(name string, values []string) v1alpha1.NamedFact {
 	return v1alpha1.NamedFact{Name: name, Value: namesText(values)}
 }

@@ -82,7 +82,6 @@ func flagNames(flags *pflag.FlagSet) []string {
 	return names
 }
 
-// flagsOfBase are the flags that the base gives the driver in a role.
 func flagsOfBase(role string) map[string]bool {
 	set := map[string]bool{}
 	for _, arg := range base().driverArgs[role] {

@@ -160,7 +160,6 @@ func ImageOf(container string) string {
 	return container
 }
 
-// imagesOf are the images of a role.
 func (d *decider) imagesOf(role string) []string {
 	switch {
 	case role == v1alpha1.NodeRole:

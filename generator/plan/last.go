@@ -145,7 +145,6 @@ var rights = map[string]string{
 
 const specsRight = "extra specs"
 
-// missingRight says that a credential may not read a fact.
 func missingRight(name, reason string) string {
 	return fmt.Sprintf("this credential may not read it (%s); the access rule is %s", cmp.Or(reason, "no reason is recorded"), rights[name])
 }

@@ -12,7 +12,6 @@ import (
 // The checks of this file follow the API server's validation of affinity and of topologySpreadConstraints. A bundle with a mistake there
 // would be refused when it is applied.
 
-// checkAffinity checks all rules of an affinity.
 func (d *decider) checkAffinity(path string, a *v1alpha1.Affinity) {
 	if a == nil {
 		return
@@ -129,7 +128,6 @@ func (d *decider) checkSelector(path string, s *v1alpha1.LabelSelector) {
 	}
 }
 
-// checkSpread checks topologySpreadConstraints.
 func (d *decider) checkSpread(path string, constraints []v1alpha1.TopologySpreadConstraint) {
 	for i, c := range constraints {
 		at := item(path, i)

@@ -157,7 +157,6 @@ func (d *decider) automatic(decision *Decision[Setting], row v1alpha1.Setting, a
 	return v1alpha1.Strict
 }
 
-// checkSettings reports the values that are out of bounds.
 func (d *decider) checkSettings() {
 	for _, row := range v1alpha1.Settings {
 		value, _ := row.Of(d.spec)

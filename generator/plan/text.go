@@ -114,5 +114,4 @@ func texts(path string, value any, each func(path, text string)) {
 	}
 }
 
-// item is the path of a list's element.
 func item(path string, i int) string { return fmt.Sprintf("%s[%d]", path, i) }

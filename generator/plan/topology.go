@@ -90,7 +90,6 @@ func (d *decider) zoneMap(topology Decision[bool]) Decision[map[string]string] {
 	}
 }
 
-// checkLabels warns of zones that have the same node label.
 func (d *decider) checkLabels(which string, zones []string) {
 	first := map[string]string{}
 	for _, zone := range zones {
@@ -103,7 +102,6 @@ func (d *decider) checkLabels(which string, zones []string) {
 	}
 }
 
-// zones are the sorted names of a list of zones.
 func (d *decider) zones(name string, fact v1alpha1.Fact[[]v1alpha1.Zone]) ([]string, bool) {
 	if !listed(d, name, fact) {
 		return nil, false
@@ -116,7 +114,6 @@ func (d *decider) zones(name string, fact v1alpha1.Fact[[]v1alpha1.Zone]) ([]str
 	return zoneNames(fact.Value), true
 }
 
-// volumeZone is the volume zone of a compute zone.
 func (d *decider) volumeZone(compute string) string {
 	if mapped, ok := d.spec.Topology.ZoneMap[compute]; ok {
 		return mapped
@@ -124,7 +121,6 @@ func (d *decider) volumeZone(compute string) string {
 	return compute
 }
 
-// unmatched are the compute zones without a volume zone.
 func (d *decider) unmatched(compute, volume []string) []string {
 	var missing []string
 	for _, c := range compute {

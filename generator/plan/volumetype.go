@@ -75,7 +75,6 @@ func typeText(t VolumeType) string {
 	return fmt.Sprintf("%q (ID %s)", t.Name, t.ID)
 }
 
-// types are the volume types, sorted by name.
 func (d *decider) types() []v1alpha1.VolumeType {
 	if !listed(d, "volumeTypes", d.inv.VolumeTypes) {
 		return nil

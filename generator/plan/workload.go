@@ -93,7 +93,6 @@ func (d *decider) node() Workload {
 	return w
 }
 
-// workload is what both roles have, as configured.
 func (d *decider) workload(role string, p v1alpha1.RolePods, images []string) Workload {
 	path := "spec.roles." + role
 	d.checkProxy(path+".proxy.http", p.Proxy.HTTP)

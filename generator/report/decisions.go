@@ -8,7 +8,6 @@ import (
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 )
 
-// decisionGroup is the decisions about one subject.
 type decisionGroup struct {
 	Title, Caption string
 	Rows           []decisionRow
@@ -50,7 +49,6 @@ func byCloud(decisions []v1alpha1.Decision) []decisionGroup {
 	return []decisionGroup{g}
 }
 
-// byOthers are the decisions that do not follow from the cloud.
 func byOthers(decisions []v1alpha1.Decision) []v1alpha1.Decision {
 	return slices.DeleteFunc(slices.Clone(decisions), func(d v1alpha1.Decision) bool { return Part(d) == FromCloud })
 }

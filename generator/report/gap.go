@@ -7,7 +7,6 @@ import (
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 )
 
-// factGap is a fact that is not known.
 type factGap struct {
 	Name   string
 	State  v1alpha1.State

@@ -165,7 +165,6 @@ func quota(t *table, inv v1alpha1.Inventory) {
 	}
 }
 
-// gaps lists the facts that are not known, and why.
 func gaps(t *table, inv v1alpha1.Inventory) {
 	for i, gap := range factGaps(inv) {
 		if i == 0 {

@@ -104,7 +104,6 @@ func matrixOf(inv v1alpha1.Inventory, plan *v1alpha1.Plan) *matrix {
 	return m
 }
 
-// zoneColumns are the zones of both services by name.
 func zoneColumns(z v1alpha1.Zones, zoneMap map[string]string) []zoneColumn {
 	compute, volume := byName(z.Compute.Value), byName(z.Volume.Value)
 	all := maps.Clone(compute)

@@ -41,7 +41,6 @@ func byPart(decisions []v1alpha1.Decision, part string) []v1alpha1.Decision {
 	return decisions
 }
 
-// whoDecided counts the decisions of each part.
 func whoDecided(decisions []v1alpha1.Decision) string {
 	n := map[string]int{}
 	for _, d := range decisions {
@@ -97,7 +96,6 @@ func factLine(d v1alpha1.Decision) string {
 	return "facts: " + strings.Join(v1alpha1.FactTexts(d.Facts), "; ")
 }
 
-// classID begins the id of a StorageClass decision.
 const classID = "storageClass."
 
 // shorten replaces the classes that are too many for a table by one row that counts them. A class that the configuration changed stays.

@@ -41,7 +41,6 @@ func quotas(inv v1alpha1.Inventory) (rows []quotaRow, hidden int) {
 	return rows, 0
 }
 
-// quotaTable shows quotas as bars.
 type quotaTable struct {
 	Rows []quotaBar
 	Note string

@@ -111,7 +111,6 @@ func (b Duration) Problems(value any) []string {
 	return nil
 }
 
-// seconds is a duration as a number of whole seconds.
 func seconds(d time.Duration) string { return fmt.Sprintf("%ds", d/time.Second) }
 
 func (b Duration) refused(s Setting) string {

@@ -44,7 +44,6 @@ func shared(schema any) (map[string]any, string, bool) {
 	return s, string(text), err == nil
 }
 
-// tally counts each object.
 func (d *definitions) tally(schema any) {
 	if _, text, ok := shared(schema); ok {
 		d.count[text]++
@@ -89,7 +88,6 @@ func (d *definitions) shorten(schema any) any {
 	return ref
 }
 
-// inside shortens what is below a schema.
 func (d *definitions) inside(schema any) any {
 	switch s := schema.(type) {
 	case map[string]any:

@@ -53,7 +53,6 @@ func (s Setting) Of(spec Spec) (value any, given bool) {
 	return v.Interface(), given
 }
 
-// in is the field of the setting, and the type that has it.
 func (s Setting) in(v reflect.Value) (reflect.Type, reflect.Value) {
 	var t reflect.Type
 	for key := range strings.SplitSeq(s.Key, ".") {
@@ -67,7 +66,6 @@ func (s Setting) in(v reflect.Value) (reflect.Type, reflect.Value) {
 	return t, v
 }
 
-// fillIn sets the default where a configuration has no value.
 func (s Setting) fillIn(spec *Spec) {
 	_, v := s.in(reflect.ValueOf(spec).Elem())
 	if s.Default == nil || !v.IsZero() {

@@ -13,7 +13,6 @@ import (
 // objects is quoted.
 func run(words ...string) string { return "$ " + shell.Line(words...) }
 
-// inNamespace is a kubectl command in the namespace of the claim.
 func (s *walk) inNamespace(words ...string) string { return kubectl(s.Namespace, words...) }
 
 func kubectl(namespace string, words ...string) string {
@@ -36,7 +35,6 @@ func logOf(p corev1.Pod) string {
 	return kubectl(p.Namespace, "logs", podNamed(p.Name), "--all-containers", "--since=1h")
 }
 
-// controllerLog is the log of the controller: of each pod that was found.
 func (s *walk) controllerLog() []string {
 	if len(s.Controllers) == 0 {
 		return []string{run("kubectl", "get", "pods", "--all-namespaces", "--selector", controllerLabels)}
@@ -48,7 +46,6 @@ func (s *walk) controllerLog() []string {
 	return all
 }
 
-// nodeLog is the log of the driver on one node.
 func (s *walk) nodeLog(node string) []string {
 	var all []string
 	if n := s.Nodes[node]; n != nil {

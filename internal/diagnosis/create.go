@@ -131,7 +131,6 @@ func (s *walk) create() {
 	}
 }
 
-// waiting is a step that an RPC of the driver works on.
 func (s *walk) waiting(name, what string, began time.Time, o *Operation) Step {
 	step := Step{Name: name, State: Waiting, What: what, Since: since(began), Do: append([]string{"wait; if this stays for more than five minutes, read the log of the driver"}, s.controllerLog()...)}
 	if c := s.Cloud; c != nil && c.Volume != nil {
@@ -217,7 +216,6 @@ func (s *walk) notRunning(name string, began time.Time, recorded string) {
 	s.stop(cause.DriverNotRunning, step)
 }
 
-// podTrouble is why the containers of the controllers do not run.
 func (s *walk) podTrouble() string {
 	var all []string
 	for _, p := range s.Controllers {
@@ -233,7 +231,6 @@ func (s *walk) podTrouble() string {
 // leaseOf are the marks of the sidecars' leases in their names; external-provisioner uses the name of the driver alone.
 var leaseOf = map[string]string{stepAttach: "external-attacher", stepDetach: "external-attacher", stepExpand: "external-resizer", stepModify: "external-resizer"}
 
-// noLeader stops the walk if the lease of the sidecar of a step has expired.
 func (s *walk) noLeader(name string, began time.Time) bool {
 	for _, l := range s.Leases {
 		_, lease, _ := strings.Cut(l.Name, "/")
@@ -263,7 +260,6 @@ func (s *walk) bind() {
 	}
 }
 
-// volumeText describes the volume in Cinder.
 func (s *walk) volumeText() string {
 	switch c := s.Cloud; {
 	case c != nil && c.Missing:

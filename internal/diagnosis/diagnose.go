@@ -228,7 +228,6 @@ func (s *walk) event(reasons ...string) *corev1.Event {
 	return first(s.Events, func(e corev1.Event) bool { return slices.Contains(reasons, e.Reason) })
 }
 
-// eventOf is event for the events of one kind of object.
 func (s *walk) eventOf(kind string, reasons ...string) *corev1.Event {
 	return first(s.Events, func(e corev1.Event) bool { return e.InvolvedObject.Kind == kind && slices.Contains(reasons, e.Reason) })
 }
@@ -245,7 +244,6 @@ func (s *walk) operation(methods ...string) *Operation {
 	return first(s.Operations, func(o Operation) bool { return slices.Contains(methods, o.Method) })
 }
 
-// attachmentAt is the VolumeAttachment of a node.
 func (s *walk) attachmentAt(node string) *storagev1.VolumeAttachment {
 	return first(s.Attachments, func(a storagev1.VolumeAttachment) bool { return a.Spec.NodeName == node })
 }

@@ -34,7 +34,6 @@ var olderCauses = []olderCause{
 	{stepDelete, "", "", cause.DeleteError},
 }
 
-// causeOf is the cause of an error that the driver returned in a step.
 func causeOf(name, text string) cause.ID {
 	if id := cause.In(text); id != "" {
 		return id

@@ -55,7 +55,6 @@ type AllOperations struct {
 	Unseen     []Gap         `json:"unseen"`
 }
 
-// rolePod is a pod with what reads its page.
 type rolePod struct {
 	corev1.Pod
 	role string

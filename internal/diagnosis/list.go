@@ -169,7 +169,6 @@ func (f ListReadings) judge(row *Row, v corev1.PersistentVolume, attachments []s
 	f.judgeServers(find, row.Servers, attachments)
 }
 
-// judgeAttachment looks at one VolumeAttachment.
 func (f ListReadings) judgeAttachment(find func(string, ...any), a storagev1.VolumeAttachment) {
 	node := a.Spec.NodeName
 	switch e, d := a.Status.AttachError, a.Status.DetachError; {
@@ -184,7 +183,6 @@ func (f ListReadings) judgeAttachment(find func(string, ...any), a storagev1.Vol
 	}
 }
 
-// judgeServers compares the servers of Cinder with the nodes of Kubernetes.
 func (f ListReadings) judgeServers(find func(string, ...any), servers []string, attachments []storagev1.VolumeAttachment) {
 	known, complete := map[string]bool{}, !slices.ContainsFunc(f.Gaps, func(g Gap) bool { return g.What == theAttachments })
 	for _, a := range attachments {

@@ -39,7 +39,6 @@ type MissingObjects struct {
 	Unseen  []Gap     `json:"unseen"`
 }
 
-// content is a VolumeSnapshotContent.
 type content struct {
 	Metadata metav1.ObjectMeta `json:"metadata"`
 	Spec     struct {

@@ -361,7 +361,6 @@ func (p *printer) driverOnNode(d DriverOnNode, now time.Time) {
 	}
 }
 
-// waiting prints the step at which each volume waits.
 func (p *printer) waiting(r NodeReport) {
 	if len(r.Waiting)+len(r.NotDiagnosed) > 0 {
 		p.line("\nWaiting:")

@@ -81,7 +81,6 @@ func FindOrphans(ctx context.Context, from Clients, clusterID string) (Orphans, 
 	return o, nil
 }
 
-// ownID is the cluster ID of the driver whose PersistentVolumes this cluster has.
 func (r *reader) ownID(ctx context.Context) (string, error) {
 	const named = "name it with --cluster-id (spec.clusterID of the bundle)"
 	r.readControllers(ctx)

@@ -297,7 +297,6 @@ func ended(p corev1.Pod) bool {
 	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 }
 
-// uses reports whether a pod uses a claim.
 func uses(p corev1.Pod, claim string) bool {
 	return slices.ContainsFunc(p.Spec.Volumes, func(v corev1.Volume) bool { return claimOfVolumeOf(p, v) == claim })
 }
@@ -365,7 +364,6 @@ func (r *reader) readAttachments(ctx context.Context) {
 	}
 }
 
-// readNodes reads the nodes of the pods and of the VolumeAttachments.
 func (r *reader) readNodes(ctx context.Context) {
 	var names []string
 	for _, p := range r.readings.Pods {

@@ -182,7 +182,6 @@ func (r *reader) readUnhealthy(ctx context.Context, p corev1.Pod, what string, f
 	}
 }
 
-// portNamed is a port of the driver in a pod of the driver.
 func portNamed(p corev1.Pod, name string) (port int, found bool) {
 	for _, c := range p.Spec.Containers {
 		for _, port := range c.Ports {

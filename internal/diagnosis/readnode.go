@@ -164,7 +164,6 @@ func (f *NodeReadings) readWaiting(ctx context.Context, r *reader) {
 	}
 }
 
-// attachmentsHere are the VolumeAttachments of the drivers for the node.
 func (f NodeReadings) attachmentsHere() []storagev1.VolumeAttachment {
 	var here []storagev1.VolumeAttachment
 	for _, a := range f.Attachments {
@@ -200,7 +199,6 @@ func (f NodeReadings) volumeNamed(name string) *corev1.PersistentVolume {
 	return first(f.Volumes, func(v corev1.PersistentVolume) bool { return v.Name == name && f.handle(v) != "" })
 }
 
-// podsOf are the pods on the node that use a volume.
 func (f NodeReadings) podsOf(v corev1.PersistentVolume) []corev1.Pod {
 	ref := v.Spec.ClaimRef
 	if !f.hasClaim(v) {

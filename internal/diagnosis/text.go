@@ -55,7 +55,6 @@ func (p *printer) unseen(gaps []Gap) {
 	}
 }
 
-// causeLine names a cause and what it means.
 func causeLine(before, id string) string {
 	return before + id + " (" + meaningOf(cause.ID(id)).Means + ")"
 }

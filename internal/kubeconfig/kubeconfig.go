@@ -150,7 +150,6 @@ func (c *Config) logIn(user map[string]string) error {
 	return nil
 }
 
-// current are the cluster and the user of the current context.
 func (f file) current() (cluster, user map[string]string, err error) {
 	for _, c := range f.Contexts {
 		if c.Name != f.Current {

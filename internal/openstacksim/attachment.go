@@ -101,7 +101,6 @@ func (s *Sim) reserveVolume(v *volume, serverID string) (*attachment, string) {
 	return a, ""
 }
 
-// release deletes an attachment and updates the status of the volume.
 func (s *Sim) release(a *attachment) {
 	v := a.volume
 	v.attachments = slices.DeleteFunc(slices.Clone(v.attachments), func(x *attachment) bool { return x == a })
@@ -111,7 +110,6 @@ func (s *Sim) release(a *attachment) {
 	v.updateStatus()
 }
 
-// updateStatus sets the status of a volume from its attachments.
 func (v *volume) updateStatus() {
 	v.status = "available"
 	statuses := map[string]string{"attached": "in-use", "attaching": "attaching", "detaching": "detaching", "reserved": "reserved"}

@@ -176,7 +176,6 @@ func (s *Sim) schedulable(b *backup, v *volume) bool {
 	return !s.config.NoBackupService && cmp.Or(b.zone, v.zone) == s.backupZone()
 }
 
-// backupZone is the zone of the only cinder-backup.
 func (s *Sim) backupZone() string { return s.volumeZones[0].name }
 
 // makeBackup is what the scheduler and cinder-backup do after the reply. cinder-backup attaches the source to its own host. So
@@ -250,7 +249,6 @@ func (s *Sim) WriteVolume(id string, extents int) {
 	s.writes[id] = append(s.writes[id], written{time.Now(), extents})
 }
 
-// storeInCeph ends the creation of a backup.
 func (s *Sim) storeInCeph(b *backup) {
 	b.container = "backups"
 	if slices.ContainsFunc(s.sharing(b), func(other *backup) bool { return other.container != "" }) {
@@ -263,7 +261,6 @@ func (s *Sim) storeInCeph(b *backup) {
 // SetCephBackups makes cinder-backup store in Ceph from now on, or no longer (see Config).
 func (s *Sim) SetCephBackups(is bool) { assign(s, &s.config.CephBackups, is) }
 
-// sharing are the backups whose data are in the image of b, in Ceph.
 func (s *Sim) sharing(b *backup) []*backup {
 	return where(maps.Values(s.backups), func(other *backup) bool {
 		return s.config.CephBackups && other != b && other.volume == b.volume && b.snapshot != "" && other.snapshot != ""

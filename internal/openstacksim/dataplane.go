@@ -45,7 +45,6 @@ func (s *Sim) UseDataPlane(d DataPlane) error {
 	return nil
 }
 
-// noDataPlane is the data plane of a cloud without one.
 type noDataPlane struct{}
 
 func (noDataPlane) Make(string, string, int) error                { return nil }

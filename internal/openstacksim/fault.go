@@ -110,7 +110,6 @@ func (s *Sim) operationFault(ops ...Operation) Fault {
 	return Fault{}
 }
 
-// fails reports whether an operation fails.
 func (f Fault) fails() bool { return f.fired && !f.Slow }
 
 func (f Fault) message(standard string) string {
@@ -129,7 +128,6 @@ func faultPath(pattern, path string) bool {
 	return slices.EqualFunc(want, got, func(w, g string) bool { return w == "*" || w == g })
 }
 
-// faultReply is the reply of a fault, in the format of the service.
 func (s *Sim) faultReply(c *call, f Fault) reply {
 	sentence := f.message(http.StatusText(f.Status))
 	r := fault(f.Status, sentence)

@@ -21,7 +21,6 @@ const (
 	metadata service = "metadata"
 )
 
-// call is one request to a service.
 type call struct {
 	*http.Request
 	service service

@@ -27,7 +27,6 @@ func uuid(b [16]byte) string {
 // newID is the UUID of a new object, from the seeded source.
 func (s *Sim) newID() string { return uuid([16]byte(s.random(16))) }
 
-// newHex is newID without hyphens.
 func (s *Sim) newHex() string { return strings.ReplaceAll(s.newID(), "-", "") }
 
 // newSecret is n random bytes as Keystone writes secrets.

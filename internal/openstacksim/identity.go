@@ -7,7 +7,6 @@ import (
 	"time"
 )
 
-// identityError is an error as Keystone sends it.
 func identityError(c *call, status int, title, message string) reply {
 	r := reply{status: status, body: obj{{"error", obj{{"code", status}, {"message", message}, {"title", title}}}}}
 	if status == http.StatusUnauthorized {

@@ -94,7 +94,6 @@ func writeString(b *bytes.Buffer, s string) {
 	b.WriteByte('"')
 }
 
-// writeOther leaves a value to encoding/json.
 func writeOther(b *bytes.Buffer, v any) {
 	e := json.NewEncoder(b)
 	e.SetEscapeHTML(false)
@@ -104,7 +103,6 @@ func writeOther(b *bytes.Buffer, v any) {
 	b.Truncate(b.Len() - 1) // a newline
 }
 
-// orNull is null for the empty string.
 func orNull(s string) any {
 	if s == "" {
 		return nil

@@ -16,7 +16,6 @@ type records struct {
 	servers   map[string]*server
 }
 
-// past are the records as they were until a time.
 type past struct {
 	records
 	until time.Time

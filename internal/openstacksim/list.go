@@ -247,7 +247,6 @@ func where[T any](all iter.Seq[T], holds func(T) bool) (some []T) {
 	return some
 }
 
-// sees reports whether the user may see the objects of a project.
 func (c *call) sees(project string) bool { return project == c.token.project.ID || c.token.admin() }
 
 // visibleOf finds an object that the user may see. kind is what Cinder calls it.
@@ -275,7 +274,6 @@ func listOf[T owned](c *call, q *query, kind string, detail bool, objects map[st
 	return reply{status: http.StatusOK, body: body.when(q.count, pair{"count", total}), rows: len(items)}
 }
 
-// pageBody is the body of a reply with a page of objects.
 func pageBody[T any](name string, items []T, view func(T) obj) obj {
 	list := make([]obj, len(items))
 	for i, x := range items {

@@ -38,7 +38,6 @@ func (s *Sim) limit(project, resource string) int {
 	return -1
 }
 
-// used counts what a project uses, by resource.
 func (s *Sim) used(project string) map[string]int {
 	used := map[string]int{}
 	for _, v := range s.volumes {
@@ -167,7 +166,6 @@ func (s *Sim) volumeLimits(c *call) reply {
 	}}}}}}
 }
 
-// quotaSet replies with one value per resource.
 func (s *Sim) quotaSet(id string, value func(resource string) any) reply {
 	var o obj
 	for _, r := range s.resources() {
@@ -310,7 +308,6 @@ func (s *Sim) listVolumeServices(c *call) reply {
 	return reply{status: http.StatusOK, body: obj{{"services", list}}}
 }
 
-// backupServiceEntry is the entry of cinder-backup with its status.
 func (s *Sim) backupServiceEntry(o obj) obj {
 	if s.backupsDisabled {
 		o[3].value = "disabled"

@@ -113,7 +113,6 @@ func size(field string, v any) int {
 	return int(i)
 }
 
-// metadataKey is the pattern of a metadata key.
 var metadataKey = regexp.MustCompile(`^[a-zA-Z0-9-_:. /]{1,255}$`)
 
 // metadataOf checks metadata; null means empty. types is the name of the type in the schema.

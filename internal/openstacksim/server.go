@@ -94,7 +94,6 @@ func (s *Sim) removeServer(v *server, stale bool) {
 	}
 }
 
-// visibleServer finds a server that the user may see.
 func (s *Sim) visibleServer(c *call, id string) *server {
 	v := s.servers[id]
 	if v == nil || v.project != c.token.project.ID && !c.token.admin() {

@@ -31,7 +31,6 @@ func (s *Sim) serverAction(c *call) reply {
 // tagText is what Nova takes as a tag (nova/api/validation/parameter_types.py).
 var tagText = regexp.MustCompile(`^[^,/]{1,60}$`)
 
-// replaceTags serves PUT /servers/{id}/tags.
 func (s *Sim) replaceTags(c *call) reply {
 	list, ok := c.decode()["tags"].([]any)
 	if !ok {

@@ -74,7 +74,6 @@ func (s *Sim) showServerAttachment(c *call) reply {
 	return reply{status: http.StatusOK, body: obj{{"volumeAttachment", d.view(c, v.ID)}}}
 }
 
-// attachRequest is the body of an attach.
 type attachRequest struct {
 	volume string
 	tag    any
@@ -234,7 +233,6 @@ func (s *Sim) reserveDisk(c *call, v *server, d *disk, vol *volume) *reply {
 	return nil
 }
 
-// attached is the answer to an attach.
 func (d *disk) attached(c *call, serverID string) reply {
 	answer := obj{{"id", d.volume}, {"serverId", serverID}, {"volumeId", d.volume}, {"device", orNull(d.device)}}
 	answer = answer.when(c.version >= 70, pair{"tag", d.tag})

@@ -38,7 +38,6 @@ func (s *Sim) offload(v *server) {
 	}
 }
 
-// unshelve attaches each volume to the new host of the server.
 func (s *Sim) unshelve(v *server) {
 	for i, d := range v.disks {
 		vol := s.volumes[d.volume]

@@ -88,7 +88,6 @@ func New(c Config) *Sim {
 	return s
 }
 
-// project finds a project by ID or name.
 func (s *Sim) project(idOrName string) *Project {
 	for i, p := range s.config.Projects {
 		if p.ID == idOrName || p.Name == idOrName {
@@ -104,7 +103,6 @@ func (s *Sim) lock() (unlock func()) {
 	return s.mu.Unlock
 }
 
-// assign sets a field that mu guards.
 func assign[T any](s *Sim, field *T, value T) {
 	defer s.lock()()
 	*field = value

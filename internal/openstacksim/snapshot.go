@@ -8,7 +8,6 @@ import (
 	"time"
 )
 
-// snapshot is one Cinder snapshot.
 type snapshot struct {
 	id, project, user string
 	name, description *string

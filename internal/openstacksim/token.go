@@ -76,7 +76,6 @@ func (t *token) allows(c *call, serviceType string) bool {
 
 var ruleToken = regexp.MustCompile(`\{[^}]*\}|\*\*|\*|[^{}*]+`)
 
-// ruleMatches compares a path with that of an access rule.
 func ruleMatches(rule, path string) bool {
 	var b strings.Builder
 	for _, part := range ruleToken.FindAllString(rule, -1) {

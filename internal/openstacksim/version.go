@@ -30,7 +30,6 @@ func (s *Sim) mayOnlyRead(c *call) bool {
 	return s.fromCinder29() && !c.token.has("member") && !c.token.admin()
 }
 
-// refusesReader refuses a request of a reader that writes.
 func (s *Sim) refusesReader(c *call, policy string) {
 	if !s.mayOnlyRead(c) {
 		return
@@ -38,7 +37,6 @@ func (s *Sim) refusesReader(c *call, policy string) {
 	panic(forbidden(policy))
 }
 
-// minorOf reads the minor version of a configured microversion.
 func minorOf(configured string, standard int) int {
 	if m := microversion.FindStringSubmatch(configured); m != nil {
 		minor, _ := strconv.Atoi(m[2])
@@ -102,7 +100,6 @@ func askedVersion(h http.Header, name string) (asked string, ok bool) {
 
 func link(rel, href string) obj { return obj{{"rel", rel}, {"href", href}} }
 
-// identityVersion is the version document of Keystone.
 func identityVersion(c *call) obj {
 	return obj{
 		{"id", "v3.14"},
@@ -125,7 +122,6 @@ func (s *Sim) allVolumeVersions(c *call) reply {
 	return r
 }
 
-// volumeVersion describes one API version of Cinder.
 func (s *Sim) volumeVersion(c *call, name string) obj {
 	version, lowest, status, updated := dotted(3, s.volumeMinor()), "3.0", "CURRENT", "2022-08-31T00:00:00Z"
 	if name == "v2.0" {
@@ -146,7 +142,6 @@ func (s *Sim) volumeVersion(c *call, name string) obj {
 	}
 }
 
-// computeVersion describes one API version of Nova.
 func (s *Sim) computeVersion(c *call, name string) obj {
 	version, lowest, status, updated := dotted(2, s.computeMinor()), "2.1", "CURRENT", "2013-07-23T11:33:21Z"
 	if name == "v2.0" {

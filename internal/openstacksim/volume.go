@@ -8,7 +8,6 @@ import (
 	"time"
 )
 
-// volume is one Cinder volume.
 type volume struct {
 	id, project, user    string
 	name, description    *string
@@ -25,7 +24,6 @@ type volume struct {
 	clock                clock
 }
 
-// update records a change of a volume.
 func (v *volume) update() { v.updated = v.clock.now() }
 
 func (v *volume) turn(status string) {
@@ -33,7 +31,6 @@ func (v *volume) turn(status string) {
 	v.update()
 }
 
-// attached are the attachments that are complete.
 func (v *volume) attached() []*attachment {
 	return where(slices.Values(v.attachments), func(a *attachment) bool { return a.status == "attached" })
 }

@@ -162,7 +162,6 @@ func (s *Sim) findSources(c *call, d *draft, body map[string]any, kind string, i
 
 func ptr[T any](v T) *T { return &v }
 
-// firstText is the trimmed text of the first key that the body has.
 func firstText(body map[string]any, keys ...string) *string {
 	for _, k := range keys {
 		if v, ok := body[k]; ok {
@@ -221,7 +220,6 @@ func (d *draft) origin() (size int, kind *VolumeType, smaller string) {
 	return 0, nil, ""
 }
 
-// checkTypeSize checks the size against the type or the default type.
 func (s *Sim) checkTypeSize(d *draft) {
 	from, _, _ := d.origin()
 	kind, size := cmp.Or(d.kind, s.typeByName(s.defaultType)), cmp.Or(d.size, from)

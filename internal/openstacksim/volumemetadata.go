@@ -46,7 +46,6 @@ func keyInPath(c *call) string {
 	return c.vars["key"]
 }
 
-// item finds a volume that has the metadata key of the path.
 func (s *Sim) item(c *call) (*volume, string) {
 	v := s.visible(c, c.vars["id"])
 	value, ok := v.metadata[keyInPath(c)]

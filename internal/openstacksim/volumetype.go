@@ -48,7 +48,6 @@ func (s *Sim) typeByName(name string) *VolumeType {
 	return nil
 }
 
-// visibleType finds a type by id.
 func (s *Sim) visibleType(c *call, id string) *VolumeType {
 	for _, t := range s.types {
 		if t.ID == id && (t.listed(c) || c.token.admin()) {
@@ -63,7 +62,6 @@ func (t *VolumeType) listed(c *call) bool {
 	return !t.Private || c.token.project != nil && slices.Contains(t.Projects, c.token.project.Name)
 }
 
-// typeNamed finds a type by name or id.
 func (s *Sim) typeNamed(c *call, nameOrID string) *VolumeType {
 	for _, t := range s.types {
 		if t.ID == nameOrID || sameText(t.Name, nameOrID) {

@@ -5,7 +5,6 @@ import (
 	"slices"
 )
 
-// zone is an availability zone of one service.
 type zone struct {
 	name      string
 	available bool

@@ -80,7 +80,6 @@ func unread(pods int, unseen []diagnosis.Gap) error {
 	return nil
 }
 
-// clients are the cluster k and the controller's cluster.
 func (v *command) clients(k *cluster.Cluster) (diagnosis.Clients, error) {
 	from := diagnosis.Clients{Cluster: k, Namespace: v.namespace, Page: k.PodPage, NodePage: k.PodPage, Given: v.given(), Now: v.now()}
 	return from, v.controllerOf(&from)

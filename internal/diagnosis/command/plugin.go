@@ -31,7 +31,6 @@ var Exits = []Exit{
 	{exitUsage, "wrong usage; of `orphans` also a cluster ID that is not known"},
 }
 
-// defaultTimeout is the default of --timeout.
 const defaultTimeout = 2 * time.Minute
 
 // Run is the kubectl plugin: it runs one command line and gives the exit code.

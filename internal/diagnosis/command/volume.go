@@ -92,7 +92,6 @@ server of a node is not known. 64: wrong usage.`,
 	return c
 }
 
-// controllerFlags adds the flags that say where the controller is.
 func (v *command) controllerFlags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&v.controller.Kubeconfig, "controller-kubeconfig", "", "with a hosted control plane: kubeconfig of the cluster in which the controller runs; needs --driver-namespace")
@@ -115,7 +114,6 @@ func (v *command) controllerOf(from *diagnosis.Clients) error {
 	return nil
 }
 
-// flags adds the flags of a command that reads a cluster and the cloud.
 func (v *command) flags(c *cobra.Command) {
 	v.clusterFlags(c)
 	f := c.Flags()
@@ -125,7 +123,6 @@ func (v *command) flags(c *cobra.Command) {
 	_ = c.RegisterFlagCompletionFunc("os-cloud", CompleteClouds(v.Env))
 }
 
-// clusterFlags adds the flags of a command that reads a cluster.
 func (v *command) clusterFlags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&v.kube.Kubeconfig, "kubeconfig", "", "kubeconfig of the cluster; default KUBECONFIG, then ~/.kube/config")
@@ -259,7 +256,6 @@ func loginAdvice(err error) string {
 	return "correct the credentials given to this command; those of the driver may be others"
 }
 
-// print writes one report as it is, and several as items.
 func (v *command) print(reports []diagnosis.Report) error {
 	switch {
 	case v.output != asTable && len(reports) == 1:
@@ -278,7 +274,6 @@ func (v *command) print(reports []diagnosis.Report) error {
 	return nil
 }
 
-// columns is the width of the output.
 func (v *command) columns() int {
 	return cmp.Or(v.Columns, width)
 }

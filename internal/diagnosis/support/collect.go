@@ -74,7 +74,6 @@ func Collect(ctx context.Context, from diagnosis.Clients, r *Redactor, version s
 	return c.out
 }
 
-// add adds a value as JSON.
 func (c *collector) add(name, what string, value any) {
 	text, err := json.Marshal(value)
 	if err == nil {
@@ -106,7 +105,6 @@ func (c *collector) gaps(all []diagnosis.Gap) {
 	}
 }
 
-// versions says which driver runs, and finds its pods.
 func (c *collector) versions(ctx context.Context, version string) []diagnosis.DriverPod {
 	d := diagnosis.ReadDriverPods(ctx, c.Clients, version)
 	c.gaps(d.Unseen)
@@ -180,7 +178,6 @@ type object struct {
 	} `json:"metadata"`
 }
 
-// ours reports whether an object is of one of the drivers.
 func (c *collector) ours(o object) bool {
 	names := []string{o.Provisioner, o.Driver, o.Spec.Attacher, o.Metadata.Name}
 	if o.Spec.CSI != nil {
@@ -219,7 +216,6 @@ func (c *collector) shared(ctx context.Context) {
 	}
 }
 
-// place is a namespace with pods of the driver.
 type place struct {
 	cluster   *cluster.Cluster
 	prefix    string // of the files: a hosted control plane has its own cluster
@@ -248,7 +244,6 @@ func (c *collector) placeOf(p diagnosis.DriverPod) place {
 // ofDriver selects the objects of the bundle. A namespace of a hosted control plane has many others.
 const ofDriver = "app.kubernetes.io/name=cinder-csi"
 
-// namespace reads the objects of the driver in a namespace, and the events there.
 func (c *collector) namespace(ctx context.Context, p place) {
 	for _, kind := range []struct{ api, name string }{
 		{"/apis/apps/v1", "deployments"},

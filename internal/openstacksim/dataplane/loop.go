@@ -20,7 +20,6 @@ type loop struct {
 	number uint64
 }
 
-// openLoop makes a loop device over a file.
 func openLoop(image string) (*loop, error) {
 	control, err := os.OpenFile("/dev/loop-control", os.O_RDWR, 0)
 	if err != nil {
