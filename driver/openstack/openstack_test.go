@@ -736,8 +736,11 @@ func TestACloudThatCannotBeConnectedToIsToldFromOneThatRefuses(t *testing.T) {
 	} {
 		keystone := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(tc.status) })
 		s := cloud.Settings{Name: "fake", AuthURL: "http://keystone/v3", UserID: "u", Password: "p", ProjectID: "p"}
-		c := NewCurrent(cloud.Lazy(s, cloud.Options{Transport: memnet.Transport(keystone)}), slog.New(slog.DiscardHandler))
-		err := c.DeleteVolume(t.Context(), volumeID)
+		live, err := cloud.NewLive(func() (cloud.Settings, error) { return s, nil }, cloud.LiveOptions{Options: cloud.Options{Transport: memnet.Transport(keystone)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = NewCurrent(live.Current, slog.New(slog.DiscardHandler)).DeleteVolume(t.Context(), volumeID)
 		var failure *volume.Error
 		if !errors.As(err, &failure) || failure.Kind != tc.want || failure.Sent {
 			t.Errorf("%s: %#v, want %v", name, err, tc.want)

@@ -207,11 +207,7 @@ func computeZones(inventory v1alpha1.Inventory) []string {
 	if inventory.Zones.Compute.State != v1alpha1.Known {
 		return nil
 	}
-	zones := []string{}
-	for _, z := range inventory.Zones.Compute.Value {
-		zones = append(zones, z.Name)
-	}
-	return slices.Compact(zones)
+	return slices.Compact(v1alpha1.ZoneNames(inventory.Zones.Compute.Value))
 }
 
 func (w *World) now() time.Time {

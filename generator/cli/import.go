@@ -130,10 +130,7 @@ func (r *importRun) zones(ctx context.Context, w *World) (*migrate.Zones, error)
 		if fact.State != v1alpha1.Known {
 			return nil, fmt.Errorf("the %s zones of the cloud are not known (%s): %s", name, fact.State, fact.Reason)
 		}
-		for _, z := range fact.Value {
-			all = append(all, z.Name)
-		}
-		return all, nil
+		return v1alpha1.ZoneNames(fact.Value), nil
 	}
 	compute, err := names("compute", inv.Zones.Compute)
 	if err != nil {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/cinder-csi/cinder-csi/generator/plan"
@@ -60,13 +61,6 @@ func (q *question) checkOrder(rest []string) error {
 
 // isAnyKind is whether a word names a kind of object that a bundle may hold, or the kind of a volume type. The decision csiDriver is none.
 func isAnyKind(word string) bool {
-	if _, isDecision := plan.IDs.Values()[word]; isDecision {
-		return false
-	}
-	for _, kind := range append(verify.Kinds(), volumeTypeKind) {
-		if isKind(word, kind) {
-			return true
-		}
-	}
-	return false
+	_, isDecision := plan.IDs.Values()[word]
+	return !isDecision && slices.ContainsFunc(append(verify.Kinds(), volumeTypeKind), func(kind string) bool { return isKind(word, kind) })
 }

@@ -16,7 +16,7 @@ func (c *cloudCheck) checkZones() {
 	if !c.listed("cloud.zones", "compute zones", zones.Compute.State, zones.Compute.Reason) || !c.listed("cloud.zones", "volume zones", zones.Volume.State, zones.Volume.Reason) {
 		return
 	}
-	compute, volume := names(zones.Compute.Value), names(zones.Volume.Value)
+	compute, volume := v1alpha1.ZoneNames(zones.Compute.Value), v1alpha1.ZoneNames(zones.Volume.Value)
 	switch unmatched := without(compute, volume); {
 	case len(compute) == 0 || len(volume) == 0:
 		c.report.add("cloud.zones", Error, fmt.Sprintf("the cloud shows %d compute zones and %d volume zones", len(compute), len(volume)),
@@ -35,14 +35,6 @@ func (c *cloudCheck) checkZones() {
 			c.report.add("cloud.zones", Warning, "zone "+z.Name+" is not available", "pods or volumes there wait until it is", "ask the operator of the cloud")
 		}
 	}
-}
-
-func names(zones []v1alpha1.Zone) []string {
-	all := []string{}
-	for _, z := range zones {
-		all = append(all, z.Name)
-	}
-	return all
 }
 
 func without(a, b []string) []string {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/url"
+	"slices"
 	"strings"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -40,12 +41,7 @@ func (c *clusterCheck) checkConstraints(ctx context.Context) {
 
 // forOpenShift reports whether pods of the bundle require security context constraints.
 func (c *clusterCheck) forOpenShift() bool {
-	for _, w := range c.Bundle.Workloads {
-		if w.Constraint != "" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.Bundle.Workloads, func(w cluster.Workload) bool { return w.Constraint != "" })
 }
 
 func (c *clusterCheck) checkConstraint(ctx context.Context, w cluster.Workload) {

@@ -5,10 +5,7 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
-	"github.com/cinder-csi/cinder-csi/internal/cluster"
 )
-
-func isCinderAttributesClass(d document) bool { return d.text("driverName") == cluster.UpstreamName }
 
 // attributesClassRules are for the documentation.
 var attributesClassRules = []rule{

@@ -160,12 +160,10 @@ func namesChart(m map[string]any) bool {
 	}
 	chart, _ := m["chart"].(map[string]any)
 	spec, _ := chart["spec"].(map[string]any)
-	for _, name := range []any{spec["chart"], chart["name"]} {
-		if text, _ := name.(string); lastOf(text) == upstreamChart {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]any{spec["chart"], chart["name"]}, func(name any) bool {
+		text, _ := name.(string)
+		return lastOf(text) == upstreamChart
+	})
 }
 
 // hasOwnValues reports whether the values that stand in a mapping are those of this chart, by their keys. A HelmRelease may name the source of a

@@ -34,8 +34,6 @@ func isCinderClass(d document) bool {
 	return slices.Contains([]string{cluster.UpstreamName, inTreeProvisioner}, d.text("provisioner"))
 }
 
-func isCinderSnapshotClass(d document) bool { return d.text("driver") == cluster.UpstreamName }
-
 // storageClassRules are for the documentation.
 var storageClassRules = []rule{
 	{key: "the class", why: classStays},
@@ -168,9 +166,10 @@ func (p *proposal) readSnapshotClass(d document) error {
 	const key = "metadata.annotations is-default-class"
 	parameters, isDefault := class.Parameters, d.annotation("snapshot.storage.kubernetes.io/is-default-class") == "true"
 	_, unknown, err := contract.ParseSnapshotClass(parameters)
+	snapshots, backups := v1alpha1.SnapshotClassNames(cluster.UpstreamName) // a proposal leaves the name of the driver as it is upstream
 	secrets := slices.ContainsFunc(slices.Collect(maps.Keys(parameters)), func(name string) bool { return strings.HasSuffix(name, "-secret-name") })
 	switch {
-	case slices.Contains(bundleSnapshotClasses(), d.name()):
+	case d.name() == snapshots || d.name() == backups:
 		p.note("the class", "", snapshotClassRules[2].why)
 		return nil
 	case len(unknown) > 0 || err != nil || secrets || p.known.openShift:
@@ -193,13 +192,6 @@ func (p *proposal) readSnapshotClass(d document) error {
 	}
 	p.Spec.Snapshots.Classes = map[string]v1alpha1.SnapshotClass{d.name(): kept}
 	return nil
-}
-
-// bundleSnapshotClasses are the VolumeSnapshotClasses that the bundle has by itself. Their names follow that of the driver, which a proposal
-// leaves as it is upstream.
-func bundleSnapshotClasses() []string {
-	snapshots, backups := v1alpha1.SnapshotClassNames(cluster.UpstreamName)
-	return []string{snapshots, backups}
 }
 
 func (d document) annotation(key string) string { return d.text("metadata", "annotations", key) }

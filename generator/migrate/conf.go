@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/cinder-csi/cinder-csi/driver/config"
-	"github.com/cinder-csi/cinder-csi/driver/contract"
+	"github.com/cinder-csi/cinder-csi/generator/plan"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/internal/cloudconf"
 	"github.com/cinder-csi/cinder-csi/internal/pages"
@@ -62,7 +62,7 @@ var confRules = []rule{
 	{key: "Global key-file", why: strings.ReplaceAll(fileNotInPods, "%s", "key"), credential: true},
 	{key: "Global use-clouds", why: "a bundle always reads clouds.yaml"},
 	{key: "Global clouds-file", why: "the bundle mounts its own; put that file into the Secret; " + secretInReadme, credential: true},
-	{key: "Global cloud", to: "spec.credentials.cloud", set: setCloud},
+	{key: "Global cloud", to: "spec.credentials.cloud", set: func(p *proposal, v value) (err error) { p.Spec.Credentials.Cloud, err = v.text(); return err }},
 
 	{key: "Global secret-name", why: ofInTree},
 	{key: "Global secret-namespace", why: ofInTree},
@@ -84,11 +84,6 @@ var confRules = []rule{
 	{key: "LoadBalancerClass *", why: notOurs},
 	{key: "Route *", why: notOurs},
 	{key: "Router *", why: notOurs},
-}
-
-func setCloud(p *proposal, v value) (err error) {
-	p.Spec.Credentials.Cloud, err = v.text()
-	return err
 }
 
 func setAttachLimit(p *proposal, v value) error {
@@ -154,7 +149,8 @@ func (p *proposal) readConfSection(s *cloudconf.Section) error {
 		case !known:
 			return p.problem("line %d: there is no key %s in section [%s] of cloud.conf%s", k.Line, k.Name, s.Name, nearKey(s.Name, k.Name))
 		case strings.EqualFold(s.Name, config.Zone):
-			p.mapZone(name, s.Subsection, k.Value)
+			add(&p.Spec.Topology.ZoneMap, map[string]string{s.Subsection: k.Value})
+			p.note(name, "spec.topology.zoneMap", "")
 		case strings.EqualFold(s.Name, config.Global) && s.Subsection != "":
 			p.note(name+" of one of several clouds", "", "a bundle serves one cloud; replace only the image of upstream's plugin ("+pages.ReplaceUpstream.String()+")")
 		case strings.EqualFold(s.Name, config.Global) && k.Value == "" && !k.Bare:
@@ -168,11 +164,6 @@ func (p *proposal) readConfSection(s *cloudconf.Section) error {
 		}
 	}
 	return nil
-}
-
-func (p *proposal) mapZone(name, computeZone, volumeZone string) {
-	add(&p.Spec.Topology.ZoneMap, map[string]string{computeZone: volumeZone})
-	p.note(name, "spec.topology.zoneMap", "")
 }
 
 func confRule(section, key string) (rule, bool) {
@@ -193,14 +184,7 @@ func nearKey(section, key string) string {
 		}
 	}
 	if keys == nil {
-		return didYouMean("["+section+"]", []string{"[Global]", "[BlockStorage]", "[Metadata]", "[LoadBalancer]", "[Networking]", "[Route]", "[Zone]"})
+		return plan.DidYouMean("["+section+"]", []string{"[Global]", "[BlockStorage]", "[Metadata]", "[LoadBalancer]", "[Networking]", "[Route]", "[Zone]"})
 	}
-	return didYouMean(key, keys)
-}
-
-func didYouMean(name string, candidates []string) string {
-	if near, found := contract.Nearest(name, candidates); found {
-		return "; did you mean " + near + "?"
-	}
-	return ""
+	return plan.DidYouMean(key, keys)
 }

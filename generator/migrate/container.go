@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/cinder-csi/cinder-csi/generator/plan"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/internal/cluster"
 	"github.com/cinder-csi/cinder-csi/internal/pages"
@@ -131,11 +132,8 @@ func imageName(image string) string { return path.Base(repository(image)) }
 
 // repository is an image without tag and digest.
 func repository(image string) string {
-	image, _, _ = strings.Cut(image, "@")
-	if i := strings.LastIndexByte(image, ':'); i > strings.LastIndexByte(image, '/') {
-		image = image[:i]
-	}
-	return image
+	name, _, _ := plan.SplitImage(image)
+	return name
 }
 
 func (p *proposal) setContainerResources(of pods, name string, given corev1.ResourceRequirements) {

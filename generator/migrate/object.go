@@ -98,9 +98,9 @@ var objectKinds = []objectKind{
 	{group: appsGroup, kind: "Pod", only: runsDriver, rules: deploymentRules},
 	{group: appsGroup, kind: "DaemonSet", only: runsDriver, rules: daemonSetRules, read: (*proposal).readDaemonSet},
 	{group: storageGroup, kind: "StorageClass", only: isCinderClass, rules: storageClassRules, read: (*proposal).readStorageClass},
-	{group: storageGroup, kind: "VolumeAttributesClass", only: isCinderAttributesClass, rules: attributesClassRules, read: (*proposal).readAttributesClass},
+	{group: storageGroup, kind: "VolumeAttributesClass", only: func(d document) bool { return d.text("driverName") == cluster.UpstreamName }, rules: attributesClassRules, read: (*proposal).readAttributesClass},
 	{group: storageGroup, kind: "CSIDriver", only: func(d document) bool { return d.name() == cluster.UpstreamName }, rules: csiDriverRules},
-	{group: snapshotGroup, kind: "VolumeSnapshotClass", only: isCinderSnapshotClass, rules: snapshotClassRules, read: (*proposal).readSnapshotClass},
+	{group: snapshotGroup, kind: "VolumeSnapshotClass", only: func(d document) bool { return d.text("driver") == cluster.UpstreamName }, rules: snapshotClassRules, read: (*proposal).readSnapshotClass},
 	{kind: "PersistentVolume", only: isCinderVolume, rules: volumeRules, read: func(*proposal, document) error { return nil }}, // survey reads them
 }
 

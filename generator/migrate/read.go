@@ -82,7 +82,7 @@ func (in *input) keep(documents []document, other *otherKinds) {
 			continue
 		}
 		other.read = true
-		if slices.ContainsFunc(in.objects[d.identity()], d.sameContent) {
+		if d.kind() != "" && slices.ContainsFunc(in.objects[d.identity()], func(other document) bool { return reflect.DeepEqual(d.yaml, other.yaml) }) {
 			continue
 		}
 		in.documents = append(in.documents, d)
@@ -108,10 +108,6 @@ func (d document) ofKubespray() bool {
 
 // identity tells objects from each other.
 func (d document) identity() string { return d.kind() + " " + d.namespace() + "/" + d.name() }
-
-func (d document) sameContent(other document) bool {
-	return d.kind() != "" && reflect.DeepEqual(d.yaml, other.yaml)
-}
 
 // tellUnread names what no format reads. An argument without anything to read is a mistake.
 func (in *input) tellUnread(source string, other *otherKinds) error {

@@ -28,12 +28,6 @@ func withoutSecrets(object map[string]any) {
 	object["apiVersion"], object["kind"], object["metadata"], object["data"] = apiVersion, "Secret", metadata, names
 }
 
-// keyNames are the keys of a Secret.
-func (d document) keyNames() []string {
-	names, _ := d.yaml["data"].(map[string]any)
-	return slices.Sorted(maps.Keys(names))
-}
-
 // secretRules are for the documentation; readSecret knows Secrets by name.
 var secretRules = []rule{
 	{key: "the Secret of identityRef", to: "spec.credentials.secretName", why: "if it has the key " + v1alpha1.DefaultCredentialsKey},
@@ -54,7 +48,8 @@ const standaloneSecret = "openstack-cloud-credentials"
 
 // readSecret looks at the name of a Secret and at the names of its keys.
 func (p *proposal) readSecret(d document) error {
-	keys := d.keyNames()
+	data, _ := d.yaml["data"].(map[string]any)
+	keys := slices.Sorted(maps.Keys(data))
 	shape := "the keys " + strings.Join(keys, ", ")
 	if len(keys) == 0 {
 		shape = "no keys"

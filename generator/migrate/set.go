@@ -68,9 +68,7 @@ func add[T any](into *map[string]T, more map[string]T) {
 	if *into == nil {
 		*into = map[string]T{}
 	}
-	for k, v := range more {
-		(*into)[k] = v
-	}
+	maps.Copy(*into, more)
 }
 
 func setResources(container string, of pods) func(*proposal, value) error {
@@ -179,17 +177,25 @@ func setKubeletDir(p *proposal, v value) error {
 	return err
 }
 
-func setPodMonitor(p *proposal, v value) error {
-	on, err := v.yes()
-	switch {
-	case err != nil:
-		return err
-	case !on:
-		return leave("the bundle makes none by default")
+// setWord sets a text for true, and leaves false out.
+func setWord(field func(*proposal) *string, word, otherwise string) func(*proposal, value) error {
+	return func(p *proposal, v value) error {
+		on, err := v.yes()
+		switch {
+		case err != nil:
+			return err
+		case !on:
+			return leave(otherwise)
+		}
+		*field(p) = word
+		return nil
 	}
-	p.Spec.Monitoring.Kind = v1alpha1.PodMonitor
-	return nil
 }
+
+var (
+	setPodMonitor = setWord(func(p *proposal) *string { return &p.Spec.Monitoring.Kind }, v1alpha1.PodMonitor, "the bundle makes none by default")
+	keepDefault   = setWord(func(p *proposal) *string { return &p.Spec.StorageClasses.Default }, v1alpha1.None, "the generator chooses the default class (spec.storageClasses.default: auto)")
+)
 
 func setLogLevel(p *proposal, v value) error {
 	n, err := v.whole()
@@ -201,18 +207,6 @@ func setPVCAnnotations(p *proposal, v value) error {
 	on, err := v.yes()
 	p.Spec.Driver.PVCAnnotations = &on
 	return err
-}
-
-func keepDefault(p *proposal, v value) error {
-	on, err := v.yes()
-	switch {
-	case err != nil:
-		return err
-	case !on:
-		return leave("the generator chooses the default class (spec.storageClasses.default: auto)")
-	}
-	p.Spec.StorageClasses.Default = v1alpha1.None
-	return nil
 }
 
 // setExtraArgs reads what the chart puts below args as it is: a text with a YAML list. Each flag has its row, as in a container.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cinder-csi/cinder-csi/generator/plan"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/internal/pages"
 )
@@ -42,7 +43,11 @@ func hasRow(key string) bool {
 // rowsOfChart are the keys of chartRules. A rule reads a text that is in a file, which asks for the rows again, so init sets them.
 var rowsOfChart []string
 
-func init() { rowsOfChart = chartKeys() }
+func init() {
+	for _, r := range chartRules {
+		rowsOfChart = append(rowsOfChart, r.key)
+	}
+}
 
 // chartClusterID is the default of clusterID in upstream's chart.
 const chartClusterID = "kubernetes"
@@ -80,7 +85,7 @@ func leftoverOfValues(path string) string {
 	if holdsAnchors(path) {
 		return "no chart has a key of this form; the keys with its anchors have their own lines"
 	}
-	return "import does not know this key: openstack-cinder-csi 2.36.0 has none of this name" + didYouMean(path, chartKeys())
+	return "import does not know this key: openstack-cinder-csi 2.36.0 has none of this name" + plan.DidYouMean(path, rowsOfChart)
 }
 
 func (p *proposal) applyValue(r rule, path string, v value) error {
@@ -157,14 +162,6 @@ func holds(v any, words ...string) bool {
 		text, _ := v.(string)
 		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(text, w) })
 	})
-}
-
-func chartKeys() []string {
-	var keys []string
-	for _, r := range chartRules {
-		keys = append(keys, r.key)
-	}
-	return keys
 }
 
 // chartRules has a row for each key of upstream's values.yaml. A row for a map stands for all below it.

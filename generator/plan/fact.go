@@ -61,9 +61,5 @@ func zonesNow(fact v1alpha1.Fact[[]v1alpha1.Zone]) (string, bool) {
 
 // zoneNames are the names of zones, sorted.
 func zoneNames(zones []v1alpha1.Zone) []string {
-	var names []string
-	for _, z := range zones {
-		names = append(names, z.Name)
-	}
-	return sortedSet(names)
+	return sortedSet(v1alpha1.ZoneNames(zones))
 }

@@ -96,6 +96,15 @@ type Zone struct {
 	Available bool   `json:"available"`
 }
 
+// ZoneNames are the names of zones, in their order. It is never nil.
+func ZoneNames(zones []Zone) []string {
+	names := make([]string, 0, len(zones))
+	for _, z := range zones {
+		names = append(names, z.Name)
+	}
+	return names
+}
+
 // VolumeType is a Cinder volume type as a project member sees it. Facts that only administrators can read are pointers or
 // empty, and no decision reads them.
 type VolumeType struct {

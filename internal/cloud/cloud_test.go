@@ -412,7 +412,7 @@ func TestTheTokenIsNotCarriedToAnotherHost(t *testing.T) {
 	}
 }
 
-func TestLazyLogsInOnceAndRemembersAFailureForAMoment(t *testing.T) {
+func TestLiveLogsInOnceAndRemembersAFailureForAMoment(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var logins atomic.Int32
@@ -429,7 +429,11 @@ func TestLazyLogsInOnceAndRemembersAFailureForAMoment(t *testing.T) {
 			return w.Result(), nil
 		})
 		s := Settings{Name: "test", AuthURL: "http://k", UserID: "u", Password: "p", ProjectID: "p"}
-		current := Lazy(s, Options{Transport: transport})
+		live, err := NewLive(func() (Settings, error) { return s, nil }, LiveOptions{Options: Options{Transport: transport}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		current := live.Current
 		for range 10 {
 			if _, err := current(t.Context()); !errors.Is(err, ErrUnreachable) {
 				t.Fatalf("error %v, want unreachable", err)

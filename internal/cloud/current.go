@@ -14,14 +14,8 @@ func Fixed(c *Cloud) Current {
 	return func(context.Context) (*Cloud, error) { return c, nil }
 }
 
-// loginPause is how long Lazy remembers a failed login. Without it, many callers at once could lock an account.
+// loginPause is how long Live remembers a failed login. Without it, many callers at once could lock an account.
 const loginPause = 2 * time.Second
-
-// Lazy is a Current that logs in at its first call and keeps the login. After a failed login, a later call tries again.
-func Lazy(s Settings, o Options) Current {
-	l, _ := NewLive(func() (Settings, error) { return s, nil }, LiveOptions{Options: o}) // NewLive fails only if the function does
-	return l.Current
-}
 
 // Successor returns the cloud that replaces this one after Keystone refused its credentials. It reads the settings again and logs
 // in if they changed. False means that there is no such cloud, and the refusal stands.

@@ -270,7 +270,7 @@ var Rules = []mutant.Mutant{
 	}, CaughtBy: test("./internal/cloud", "^TestACallerThatGivesUpWhileItLogsInFailsNobodyElse$")},
 	{Name: "login-again-at-once", Rule: "after a failed login the driver pauses", Edits: []mutant.Edit{
 		edit("internal/cloud", "time.Since(l.since) < loginPause:", "time.Since(l.since) < 0:"),
-	}, CaughtBy: test("./internal/cloud", "^TestLazyLogsInOnceAndRemembersAFailureForAMoment$")},
+	}, CaughtBy: test("./internal/cloud", "^TestLiveLogsInOnceAndRemembersAFailureForAMoment$")},
 	{Name: "reload-keeps-failure", Rule: "new settings end the pause after a failed login", Edits: []mutant.Edit{
 		edit("internal/cloud", `l.wanted, l.failed = c.with, nil`, `l.wanted = c.with`),
 	}, CaughtBy: test("./internal/cloud", "^TestLiveTakesWhatCanBeReadBeforeItsFirstLogin$")},
