@@ -106,7 +106,7 @@ func nodeErrors(t *testing.T, see func(kind, cause string)) {
 				case method == "Cause" || method == "" && len(kinds) == 1 && len(causes) == 1: // Errorf(…).Cause(…), or a function of the file that takes both
 					made := madeBy(call)
 					if len(causes) == 1 && made != nil && len(kinds) == 0 {
-						kinds = []string{"DeadlineExceeded"} // wait.Ended: the time of the call is over
+						kinds = []string{"DeadlineExceeded"} // volume.Interrupted: the time of the call is over
 					}
 					for _, name := range causes {
 						if len(kinds) != 1 {
@@ -158,14 +158,14 @@ func selected(e ast.Expr) string {
 	return ""
 }
 
-// madeBy is the call of volume.Errorf or wait.Ended at the beginning of a chain of calls; nil if there is none.
+// madeBy is the call of volume.Errorf or volume.Interrupted at the beginning of a chain of calls; nil if there is none.
 func madeBy(call *ast.CallExpr) *ast.CallExpr {
 	for {
 		s, ok := call.Fun.(*ast.SelectorExpr)
 		if !ok {
 			return nil
 		}
-		if s.Sel.Name == "Errorf" || s.Sel.Name == "Ended" {
+		if s.Sel.Name == "Errorf" || s.Sel.Name == "Interrupted" {
 			return call
 		}
 		if call, ok = s.X.(*ast.CallExpr); !ok {

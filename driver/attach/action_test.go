@@ -195,7 +195,7 @@ func (c truth) Await(ctx context.Context, id volume.ID, done func(volume.Volume,
 		if ended, err := done(v, err == nil); ended || err != nil {
 			return v, err
 		}
-		if sleep(ctx, 2*time.Second) != nil {
+		if volume.Sleep(ctx, 2*time.Second) != nil {
 			return v, volume.Interrupted(ctx, "volume %s is %s", id, v.Status)
 		}
 	}

@@ -244,7 +244,7 @@ func (s *Service) awaitUnlisted(ctx context.Context, id volume.ID, server volume
 		if err != nil || !listed || time.Since(began) >= staleConfirmInterval {
 			return err == nil && !listed, err
 		}
-		if err := sleep(ctx, wait); err != nil {
+		if err := volume.Sleep(ctx, wait); err != nil {
 			return false, volume.Errorf(volume.KindOf(err), "volume %s: Cinder has detached it from server %s, but Nova still lists it there; a retry continues to wait: %w", id, server, err)
 		}
 	}

@@ -36,20 +36,8 @@ func (s *Service) awaitChange(ctx context.Context, seen observation, what string
 func (s *Service) readAfter(ctx context.Context, seen observation, after time.Duration) (volume.Volume, error) {
 	volume.NoteState(ctx, fmt.Sprintf("volume %s: its status is %s; %s", seen.volume.ID, seen.volume.Status, seen))
 	defer volume.BeginStep(ctx, "waiting until Cinder and Nova agree about volume "+string(seen.volume.ID)+" at server "+string(seen.server))()
-	if err := sleep(ctx, after); err != nil {
+	if err := volume.Sleep(ctx, after); err != nil {
 		return volume.Volume{}, volume.Errorf(volume.KindOf(err), "volume %s is %s; %s; a retry checks again: %w", seen.volume.ID, seen.volume.Status, seen, err)
 	}
 	return s.cloud.Volume(ctx, seen.volume.ID)
-}
-
-// sleep waits for d, or returns the error of ctx.
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/host/disk"
 	"github.com/cinder-csi/cinder-csi/driver/host/mount"
-	"github.com/cinder-csi/cinder-csi/driver/host/wait"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"github.com/cinder-csi/cinder-csi/internal/pages"
 )
@@ -45,7 +44,7 @@ func (h *Host) answers(ctx context.Context, what string, d *disk.Disk) error {
 	case !volume.Is(err, volume.Unavailable):
 		return nil
 	case ctx.Err() != nil:
-		return wait.Ended(ctx, "%s: %v. The driver has written nothing to it", what, err).Cause(cause.DiskSilent)
+		return volume.Interrupted(ctx, "%s: %v. The driver has written nothing to it", what, err).Cause(cause.DiskSilent)
 	}
 	return volume.Errorf(volume.Unavailable, "%s: %w. The driver has written nothing to it, and tries again when kubelet "+
 		"retries. Repair the backend (%s)", what, err, pages.StorageDoesNotAnswer).Cause(cause.DiskSilent)

@@ -8,7 +8,6 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/host/disk"
 	"github.com/cinder-csi/cinder-csi/driver/host/mount"
 	"github.com/cinder-csi/cinder-csi/driver/host/singleflight"
-	"github.com/cinder-csi/cinder-csi/driver/host/wait"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
@@ -18,7 +17,7 @@ import (
 // runs beside the caller, once for each volume. If it waits all the same, grow returns before the deadline, and the caller may unlock the volume.
 // NodeUnstageVolume then thaws the file system.
 func (h *Host) grow(ctx context.Context, id volume.ID, e mount.Entry, d *disk.Disk) error {
-	ctx, cancel := wait.BeforeDeadline(ctx)
+	ctx, cancel := volume.BeforeDeadline(ctx)
 	defer cancel()
 	if err := h.takesWrites(ctx, "grow", id, e, d); err != nil {
 		return err
@@ -51,13 +50,13 @@ func (h *Host) runGrow(ctx context.Context, id volume.ID, e mount.Entry) error {
 // awaitWriters waits for the driver's own writers of a file system that is to be unmounted. They are the program that grows it, and the write that
 // takesWrites tried. They hold the mount. Once the file system is thawed they end by themselves.
 func (h *Host) awaitWriters(ctx context.Context, id volume.ID) error {
-	ctx, cancel := wait.BeforeDeadline(ctx)
+	ctx, cancel := volume.BeforeDeadline(ctx)
 	defer cancel()
 	if write, running := h.writes.Running(id); running && !write.Wait(ctx) {
-		return wait.Ended(ctx, "unmount volume %s: a write of the driver has waited since %s", id, write.Started.Format(time.RFC3339)).Cause(cause.DiskSilent)
+		return volume.Interrupted(ctx, "unmount volume %s: a write of the driver has waited since %s", id, write.Started.Format(time.RFC3339)).Cause(cause.DiskSilent)
 	}
 	if call, running := h.grows.Running(id); running && !call.Wait(ctx) {
-		return wait.Ended(ctx, "unmount volume %s: the driver has been growing its file system since %s", id, call.Started.Format(time.RFC3339)).Cause(cause.DiskSilent)
+		return volume.Interrupted(ctx, "unmount volume %s: the driver has been growing its file system since %s", id, call.Started.Format(time.RFC3339)).Cause(cause.DiskSilent)
 	}
 	return nil
 }

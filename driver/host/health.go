@@ -10,7 +10,6 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/host/disk"
 	"github.com/cinder-csi/cinder-csi/driver/host/mount"
-	"github.com/cinder-csi/cinder-csi/driver/host/wait"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
@@ -22,7 +21,7 @@ func (h *Host) Health(ctx context.Context, id volume.ID, paths ...string) ([]vol
 		return nil, err
 	}
 	paths = slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return p == "" })
-	ctx, cancel := wait.BeforeDeadline(ctx)
+	ctx, cancel := volume.BeforeDeadline(ctx)
 	defer cancel()
 	ctx, cancel = context.WithTimeout(ctx, statsTimeout) // for the disk and all paths together
 	defer cancel()
@@ -34,7 +33,7 @@ func (h *Host) Health(ctx context.Context, id volume.ID, paths ...string) ([]vol
 	switch {
 	case call.WaitUntil(ctx, statsTimeout):
 	case errors.Is(ctx.Err(), context.Canceled):
-		return nil, wait.Ended(ctx, "read the health of volume %s: its disk has not answered", id).Cause(cause.DiskSilent)
+		return nil, volume.Interrupted(ctx, "read the health of volume %s: its disk has not answered", id).Cause(cause.DiskSilent)
 	default:
 		return []volume.HealthIssue{notResponding(fmt.Sprintf("the disk of volume %s has not answered since %s; its backend may be down",
 			id, call.Started.Format(time.RFC3339)))}, nil

@@ -9,7 +9,6 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/host/disk"
-	"github.com/cinder-csi/cinder-csi/driver/host/wait"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
@@ -20,7 +19,7 @@ const lockPoll = 100 * time.Millisecond
 // see that. The lock is the BSD lock of the device node, which ends with its process. udev does not read a disk while another program has that lock
 // (systemd, "Locking Block Device Access").
 func (h *Host) lock(ctx context.Context, id volume.ID, d *disk.Disk) (unlock func(), err error) {
-	ctx, cancel := wait.BeforeDeadline(ctx)
+	ctx, cancel := volume.BeforeDeadline(ctx)
 	defer cancel()
 	defer volume.BeginStep(ctx, "locking disk "+d.Path)()
 	for {
@@ -30,8 +29,8 @@ func (h *Host) lock(ctx context.Context, id volume.ID, d *disk.Disk) (unlock fun
 			return unlock, nil
 		case !errors.Is(err, unix.EWOULDBLOCK):
 			return nil, volume.Errorf(volume.Failed, "stage volume %s: lock disk %s: %w", id, d.Path, err).Cause(cause.NodeSystem)
-		case !wait.Sleep(ctx, lockPoll):
-			return nil, wait.Ended(ctx, "stage volume %s: another process has locked disk %s, as a driver does that formats it; "+
+		case volume.Sleep(ctx, lockPoll) != nil:
+			return nil, volume.Interrupted(ctx, "stage volume %s: another process has locked disk %s, as a driver does that formats it; "+
 				"fuser -v %s on the server shows which", id, d.Path, d.Path).Cause(cause.DiskInUse)
 		}
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/host/disk"
 	"github.com/cinder-csi/cinder-csi/driver/host/mount"
-	"github.com/cinder-csi/cinder-csi/driver/host/wait"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
@@ -44,7 +43,7 @@ func (h *Host) Stats(ctx context.Context, path string) (Stats, error) {
 	case call.WaitUntil(ctx, statsTimeout):
 		return call.Value.stats, call.Value.err
 	case ctx.Err() != nil:
-		return Stats{}, wait.Ended(ctx, "read the usage of the volume at %s: it has not answered", path).Cause(cause.DiskSilent)
+		return Stats{}, volume.Interrupted(ctx, "read the usage of the volume at %s: it has not answered", path).Cause(cause.DiskSilent)
 	}
 	return Stats{}, volume.Errorf(volume.Unavailable, "read the usage of the volume at %s: it has not answered within %s since %s; its disk may be removed or down",
 		path, statsTimeout, call.Started.Format(time.RFC3339)).Cause(cause.DiskSilent)

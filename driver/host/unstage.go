@@ -11,7 +11,6 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/host/disk"
 	"github.com/cinder-csi/cinder-csi/driver/host/fs"
 	"github.com/cinder-csi/cinder-csi/driver/host/singleflight"
-	"github.com/cinder-csi/cinder-csi/driver/host/wait"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
@@ -116,12 +115,12 @@ func (h *Host) sync(ctx context.Context, id volume.ID, path string) error {
 // writeOut runs sync for what is to be unmounted. It begins only if the disk answers a read and no earlier write is in progress there.
 // A thread that waits for a write does not end before the disk answers, and keeps the process from ending.
 func (h *Host) writeOut(ctx context.Context, what, node string, sync func() error) error {
-	ctx, cancel := wait.BeforeDeadline(ctx)
+	ctx, cancel := volume.BeforeDeadline(ctx)
 	defer cancel()
 	defer volume.BeginStep(ctx, "writing out "+what)()
 	if err := h.readDisk(ctx, node); volume.Is(err, volume.Unavailable) {
 		if ctx.Err() != nil {
-			return wait.Ended(ctx, "unmount %s: %v. The driver has not unmounted it, since the last writes would be lost", what, err).Cause(cause.DiskSilent)
+			return volume.Interrupted(ctx, "unmount %s: %v. The driver has not unmounted it, since the last writes would be lost", what, err).Cause(cause.DiskSilent)
 		}
 		return volume.Errorf(volume.Unavailable, "unmount %s: %w. The driver has not unmounted it, since the last writes would be lost", what, err).Cause(cause.DiskSilent)
 	}
@@ -134,7 +133,7 @@ func (h *Host) writeOut(ctx context.Context, what, node string, sync func() erro
 			return struct{}{}
 		})
 		if !call.Wait(ctx) {
-			return wait.Ended(ctx, "unmount: the driver has been writing out %s since %s and has not unmounted it yet. If this never ends, its disk does not answer",
+			return volume.Interrupted(ctx, "unmount: the driver has been writing out %s since %s and has not unmounted it yet. If this never ends, its disk does not answer",
 				what, call.Started.Format(time.RFC3339)).Cause(cause.DiskSilent)
 		}
 	}
@@ -173,11 +172,11 @@ func (h *Host) checkReleased(ctx context.Context, id volume.ID, d *disk.Disk) er
 		return err
 	}
 	const message = "unstage volume %s: it is unmounted here, but disk %s is still mounted or in use elsewhere: %s"
-	ctx, cancel := wait.BeforeDeadline(ctx)
+	ctx, cancel := volume.BeforeDeadline(ctx)
 	defer cancel()
 	call, _ := h.holders.Start(d.Path, func() bool { return h.hasFileSystem(d.Name, d.Path, d.Number) })
 	if !call.Wait(ctx) {
-		return wait.Ended(ctx, message+"; the disk does not answer, so the driver does not know whether it holds a file system", id, d.Path, unknownUsers(d)).Cause(cause.DiskSilent)
+		return volume.Interrupted(ctx, message+"; the disk does not answer, so the driver does not know whether it holds a file system", id, d.Path, unknownUsers(d)).Cause(cause.DiskSilent)
 	}
 	if !call.Value {
 		return nil
@@ -196,8 +195,8 @@ func (h *Host) awaitRelease(ctx context.Context, d *disk.Disk) (bool, error) {
 		if time.Now().After(end) {
 			return true, nil
 		}
-		if !wait.Sleep(ctx, releasePoll) {
-			return true, wait.Ended(ctx, "unstage: disk %s is still in use", d.Path).Cause(cause.DiskInUse)
+		if volume.Sleep(ctx, releasePoll) != nil {
+			return true, volume.Interrupted(ctx, "unstage: disk %s is still in use", d.Path).Cause(cause.DiskInUse)
 		}
 	}
 }

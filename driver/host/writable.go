@@ -10,7 +10,6 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/host/disk"
 	"github.com/cinder-csi/cinder-csi/driver/host/mount"
-	"github.com/cinder-csi/cinder-csi/driver/host/wait"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"github.com/cinder-csi/cinder-csi/internal/pages"
 )
@@ -37,7 +36,7 @@ func (h *Host) readOnlyByKernel(e mount.Entry, disk string) string {
 // stopPods is the remedy for a file system that takes no writes.
 const stopPods = "Stop the pods that use it on this node: the driver checks it when it is staged again"
 
-// answerTime is how long a disk has to answer once the time of the caller is over. It fits into the margin of wait.BeforeDeadline.
+// answerTime is how long a disk has to answer once the time of the caller is over. It fits into the margin of volume.BeforeDeadline.
 const answerTime = 200 * time.Millisecond
 
 // takesWrites is nil if a write to the file system of the volume that is mounted as e goes through. verb names the operation in the error.
@@ -46,7 +45,7 @@ const answerTime = 200 * time.Millisecond
 // Canceled if ctx ended before the answer.
 func (h *Host) takesWrites(ctx context.Context, verb string, id volume.ID, e mount.Entry, d *disk.Disk) error {
 	what := verb + " volume " + string(id)
-	ctx, cancel := wait.BeforeDeadline(ctx)
+	ctx, cancel := volume.BeforeDeadline(ctx)
 	defer cancel()
 	if why := h.readOnlyByKernel(e, d.Name); why != "" {
 		return refusesWrites(what, e, d, errors.New(why))
@@ -81,7 +80,7 @@ func (h *Host) waitsForWrite(ctx context.Context, what, path string, d *disk.Dis
 	}
 	const message = "%s: a write to the file system at %s on disk %s has waited since %s: %s"
 	if ctx.Err() != nil {
-		return wait.Ended(ctx, message, what, path, d.Path, since.Format(time.RFC3339), why).Cause(cause.FsReadOnly)
+		return volume.Interrupted(ctx, message, what, path, d.Path, since.Format(time.RFC3339), why).Cause(cause.FsReadOnly)
 	}
 	return volume.Errorf(volume.Unavailable, message, what, path, d.Path, since.Format(time.RFC3339), why).Cause(cause.FsReadOnly)
 }

@@ -134,9 +134,7 @@ func (r *Resource[T]) list(ctx context.Context, name, known string) ([]T, error)
 			r.holdOffs.hold(r.Noun+" "+name, "Cinder's list of the name does not show "+r.Noun+" "+known)
 			return nil, lag
 		}
-		select {
-		case <-time.After(lagPause):
-		case <-ctx.Done():
+		if volume.Sleep(ctx, lagPause) != nil {
 			return nil, volume.Interrupted(ctx, "%s %s: Cinder's list of the name %q does not show it yet", r.Noun, known, name).Op("create")
 		}
 	}

@@ -81,7 +81,7 @@ func (a *API) AwaitDetached(ctx context.Context, driverName, nodeName string, lo
 		case err != nil && ctx.Err() == nil:
 			log.WarnContext(ctx, "cannot find out whether volumes are still attached to the node; trying again", "node", nodeName, "error", err)
 		}
-		if !sleep(ctx, detachPoll) {
+		if volume.Sleep(ctx, detachPoll) != nil {
 			return volume.Interrupted(ctx, "node %s still has volumes attached: %s", nodeName, last)
 		}
 	}

@@ -78,7 +78,7 @@ func (s *StartupTaints) Run(ctx context.Context) {
 		if time.Since(began) > watchTime/2 {
 			pause = 0
 		}
-		if !sleep(ctx, pause.next()) {
+		if volume.Sleep(ctx, pause.next()) != nil {
 			return
 		}
 	}
@@ -213,16 +213,4 @@ func (s *StartupTaints) remove(ctx context.Context, nodeName string, at int) err
 			"node", nodeName, "taint", contract.StartupTaint(s.Driver))
 	}
 	return err
-}
-
-// sleep waits for d; false if ctx ended first.
-func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

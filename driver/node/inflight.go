@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cinder-csi/cinder-csi/driver/host/wait"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
@@ -62,7 +61,7 @@ func (f *inFlight) run(ctx context.Context, id, operation string, work func(cont
 		f.delete(id) // before the answer, or the next call of the same caller would find the volume locked
 		done <- err
 	})
-	early, cancel := wait.BeforeDeadline(ctx)
+	early, cancel := volume.BeforeDeadline(ctx)
 	defer cancel()
 	select {
 	case err := <-done:
@@ -75,7 +74,7 @@ func (f *inFlight) run(ctx context.Context, id, operation string, work func(cont
 	case err := <-done:
 		return volume.WithOp(err, operation)
 	case <-timer.C:
-		return volume.WithOp(wait.Ended(early, "volume %s: the operation%s continues and may be stuck on a disk that does not answer; a retry is refused until it ends",
+		return volume.WithOp(volume.Interrupted(early, "volume %s: the operation%s continues and may be stuck on a disk that does not answer; a retry is refused until it ends",
 			id, stepOf(ctx)), operation)
 	}
 }

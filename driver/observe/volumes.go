@@ -94,9 +94,7 @@ func AwaitReason(ctx context.Context, read func() (string, error)) (string, erro
 		if reason != "" || err != nil || failed.Shows() {
 			return reason, err
 		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
+		if volume.Sleep(ctx, pause) != nil {
 			return "", nil
 		}
 	}

@@ -12,7 +12,7 @@ import (
 
 // wireAttachment is an attachment of Cinder's attachments API (Cinder API reference, "Attachments"). The instance may be null.
 type wireAttachment struct {
-	ID       string `json:"id"`
+	wireID
 	Volume   string `json:"volume_id"`
 	Instance string `json:"instance"`
 	Status   string `json:"status"`
@@ -52,14 +52,7 @@ func (c *Cloud) VolumeAttachments(ctx context.Context, id volume.ID) ([]volume.A
 
 // ShowAttachment implements volume.AttachmentCloud.
 func (c *Cloud) ShowAttachment(ctx context.Context, id string) (volume.Attachment, error) {
-	var answer struct {
-		Attachment wireAttachment `json:"attachment"`
-	}
-	r := request{call: getAttachment, verb: "read attachment", object: "attachment " + id, ids: []string{id}, ok: http.StatusOK, into: &answer}
-	if err := c.doObject(ctx, r, &answer.Attachment.ID, id); err != nil {
-		return volume.Attachment{}, err
-	}
-	return answer.Attachment.attachment(), nil
+	return read(ctx, c, getAttachment, "attachment", id, wireAttachment.attachment)
 }
 
 // DeleteAttachment implements volume.AttachmentCloud.

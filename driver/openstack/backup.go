@@ -15,7 +15,7 @@ const sourceBackup = contract.MetadataSourceBackup
 
 // wireBackup is a backup in Cinder's JSON (Cinder API reference, "Show backup detail").
 type wireBackup struct {
-	ID         string            `json:"id"`
+	wireID
 	Name       string            `json:"name"`
 	Volume     string            `json:"volume_id"`
 	Snapshot   string            `json:"snapshot_id"`
@@ -58,36 +58,19 @@ func (c *Cloud) CreateBackup(ctx context.Context, o volume.BackupOptions) (volum
 		Incremental bool              `json:"incremental,omitempty"`
 		Zone        string            `json:"availability_zone,omitempty"`
 	}
-	var answer struct {
-		Backup struct {
-			ID string `json:"id"`
-		} `json:"backup"`
-	}
 	r := request{
 		call: createBackup, verb: verb, object: "backup " + strconv.Quote(o.Name) + " of volume " + string(o.Volume), ok: http.StatusAccepted,
-		body: map[string]body{"backup": {o.Name, o.Volume, o.Snapshot, o.Description, o.Metadata, o.Incremental, o.Zone}}, into: &answer,
+		body: map[string]body{"backup": {o.Name, o.Volume, o.Snapshot, o.Description, o.Metadata, o.Incremental, o.Zone}},
 	}
 	if o.Zone != "" {
 		r.call = createBackupInZone
 	}
-	if err := c.doObject(ctx, r, &answer.Backup.ID, ""); err != nil {
-		return "", err
-	}
-	return volume.SnapshotID(answer.Backup.ID), nil
+	return object(ctx, c, r, "backup", "", func(w wireID) volume.SnapshotID { return volume.SnapshotID(w.ID) })
 }
 
 // Backup implements volume.BackupCloud.
 func (c *Cloud) Backup(ctx context.Context, id volume.SnapshotID) (volume.Snapshot, error) {
-	var answer struct {
-		Backup wireBackup `json:"backup"`
-	}
-	err := c.doObject(ctx, request{
-		call: getBackup, verb: "read backup", object: "backup " + string(id), ids: []string{string(id)}, ok: http.StatusOK, into: &answer,
-	}, &answer.Backup.ID, string(id))
-	if err != nil {
-		return volume.Snapshot{}, err
-	}
-	return answer.Backup.snapshot(), nil
+	return read(ctx, c, getBackup, "backup", string(id), wireBackup.snapshot)
 }
 
 // BackupsNamed implements volume.BackupCloud.

@@ -234,7 +234,7 @@ func proxyError(r request, answer gophercloud.ErrUnexpectedResponseCode) *volume
 
 // answerError is the error of an answer with another status than that of success.
 func answerError(r request, answer gophercloud.ErrUnexpectedResponseCode, freshToken bool) *volume.Error {
-	text := message(answer.Body)
+	_, text := faultIn(answer.Body)
 	kind, why := kindOf(answer.Actual, r.verb, text)
 	if kind != volume.Unavailable && !fromService(answer) {
 		return proxyError(r, answer)
@@ -293,7 +293,8 @@ func loginError(ctx context.Context, r request, err error) *volume.Error {
 			r.object, expired.At.UTC().Format(time.RFC3339)).Cause(cause.CloudCredentials).Op(r.verb)
 	}
 	if errors.As(err, &answer) {
-		said := fmt.Sprintf("HTTP %d: %s", answer.Actual, cmp.Or(message(answer.Body), http.StatusText(answer.Actual))) // gophercloud names the URL, which may have a login
+		_, text := faultIn(answer.Body)
+		said := fmt.Sprintf("HTTP %d: %s", answer.Actual, cmp.Or(text, http.StatusText(answer.Actual))) // gophercloud names the URL, which may have a login
 		if answer.Actual < 500 && answer.Actual != http.StatusTooManyRequests {
 			return volume.Errorf(volume.Unauthenticated, "%s: Keystone refused a new token: %s", r.object, said).Cause(cause.CloudCredentials).Op(r.verb)
 		}
@@ -318,13 +319,8 @@ type cleanError struct{ error }
 func (e cleanError) Error() string { return cloud.Clean(e.error.Error()) }
 func (e cleanError) Unwrap() error { return e.error }
 
-// message returns the message of an error body. It ignores anything but faultIn: the HTML of a proxy says less than the status.
-func message(body []byte) string {
-	_, text := faultIn(body)
-	return text
-}
-
-// faultIn returns the key and the message of an error body: {"badRequest": {"code": 400, "message": "…"}}, under any key.
+// faultIn returns the key and the message of an error body: {"badRequest": {"code": 400, "message": "…"}}, under any key. It ignores anything
+// else: the HTML of a proxy says less than the status.
 func faultIn(body []byte) (name, text string) {
 	var faults map[string]json.RawMessage
 	if json.Unmarshal(body, &faults) != nil {

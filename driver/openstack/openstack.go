@@ -11,6 +11,7 @@ package openstack
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -169,21 +170,51 @@ func (c *Cloud) send(ctx context.Context, login *cloud.Cloud, r request) error {
 	return nil
 }
 
-// doObject sends a request whose answer holds one object, and checks the id of that object: the caller decodes it into id. An empty want
-// accepts any UUID, as that of a new object. Another object's state would let the driver act on an object that no request names.
-func (c *Cloud) doObject(ctx context.Context, r request, id *string, want string) error {
-	if err := c.do(ctx, r); err != nil {
+// wireID is the id of an object in JSON.
+type wireID struct {
+	ID string `json:"id"`
+}
+
+func (w wireID) id() string { return w.ID }
+
+// keyed is an answer that holds one object under a key. Value is exported, because package cloud cleans the strings of no other field.
+type keyed[W any] struct {
+	key   string
+	Value W
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (k *keyed[W]) UnmarshalJSON(data []byte) error {
+	var answer map[string]json.RawMessage
+	if err := json.Unmarshal(data, &answer); err != nil || answer[k.key] == nil {
 		return err
 	}
-	if contract.IsUUID(*id) && (want == "" || strings.EqualFold(*id, want)) {
-		return nil
+	return json.Unmarshal(answer[k.key], &k.Value)
+}
+
+// object sends a request whose answer holds one object under a key, and checks the id of that object. An empty want accepts any UUID, as
+// that of a new object. Another object's state would let the driver act on an object that no request names.
+func object[T any, W interface{ id() string }](ctx context.Context, c *Cloud, r request, key, want string, domain func(W) T) (found T, err error) {
+	answer := keyed[W]{key: key}
+	r.into = &answer
+	if err := c.do(ctx, r); err != nil {
+		return found, err
+	}
+	id := answer.Value.id()
+	if contract.IsUUID(id) && (want == "" || strings.EqualFold(id, want)) {
+		return domain(answer.Value), nil
 	}
 	failure := volume.Errorf(volume.Unavailable, "%s: %s answered with another object, whose id is %.64q; the driver ignores the answer, and a retry asks again",
-		r.object, serviceName(r), *id).Cause(cause.CloudAnswer).Op(r.verb)
+		r.object, serviceName(r), id).Cause(cause.CloudAnswer).Op(r.verb)
 	if r.writes() {
 		failure = failure.AfterWrite()
 	}
-	return failure
+	return found, failure
+}
+
+// read reads one object by its id. The noun is also the key of the object in the answer.
+func read[T any, W interface{ id() string }](ctx context.Context, c *Cloud, call cloud.Call, noun, id string, domain func(W) T) (T, error) {
+	return object(ctx, c, request{call: call, verb: "read " + noun, object: noun + " " + id, ids: []string{id}, ok: http.StatusOK}, noun, id, domain)
 }
 
 // maxRequestID is how many bytes of a request id the driver keeps. OpenStack's have 40, but the header may hold anything.

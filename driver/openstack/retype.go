@@ -37,11 +37,7 @@ func (c *Cloud) Types(ctx context.Context) ([]volume.Type, error) {
 			query.Set("marker", marker)
 		}
 		err := c.do(ctx, request{call: listTypes, verb: "list types", object: "the volume types", query: limited(query), ok: http.StatusOK, into: &answer, exists: marker == ""})
-		page := make([]volume.Type, len(answer.Types))
-		for i, w := range answer.Types {
-			page[i] = w.volumeType()
-		}
-		return page, len(answer.Links) > 0, err
+		return converted(answer.Types, wireType.volumeType), len(answer.Links) > 0, err
 	}, func(t volume.Type) string { return t.ID })
 	return all, endless(err, "list types", "the volume types")
 }

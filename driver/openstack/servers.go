@@ -9,27 +9,24 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
 )
 
+// wireServer is a server in Nova's JSON (Nova API reference, "Show server details").
+type wireServer struct {
+	wireID
+	Name      string            `json:"name"`
+	Status    string            `json:"status"`
+	TaskState string            `json:"OS-EXT-STS:task_state"`
+	Zone      string            `json:"OS-EXT-AZ:availability_zone"`
+	Metadata  map[string]string `json:"metadata"`
+	Tags      []string          `json:"tags"`
+}
+
+func (w wireServer) server() volume.Server {
+	return volume.Server{ID: volume.ServerID(w.ID), Name: w.Name, Status: w.Status, TaskState: w.TaskState, Zone: w.Zone, Metadata: w.Metadata, Tags: w.Tags}
+}
+
 // Server implements volume.Cloud.
 func (c *Cloud) Server(ctx context.Context, id volume.ServerID) (volume.Server, error) {
-	var answer struct {
-		Server struct {
-			ID        string            `json:"id"`
-			Name      string            `json:"name"`
-			Status    string            `json:"status"`
-			TaskState string            `json:"OS-EXT-STS:task_state"`
-			Zone      string            `json:"OS-EXT-AZ:availability_zone"`
-			Metadata  map[string]string `json:"metadata"`
-			Tags      []string          `json:"tags"`
-		} `json:"server"`
-	}
-	err := c.doObject(ctx, request{
-		call: getServer, verb: "read server", object: "server " + string(id), ids: []string{string(id)}, ok: http.StatusOK, into: &answer,
-	}, &answer.Server.ID, string(id))
-	if err != nil {
-		return volume.Server{}, err
-	}
-	s := answer.Server
-	return volume.Server{ID: volume.ServerID(s.ID), Name: s.Name, Status: s.Status, TaskState: s.TaskState, Zone: s.Zone, Metadata: s.Metadata, Tags: s.Tags}, nil
+	return read(ctx, c, getServer, "server", string(id), wireServer.server)
 }
 
 // NovaAnswers implements volume.Cloud.

@@ -13,7 +13,7 @@ import (
 
 // wireSnapshot is a snapshot in Cinder's JSON (Cinder API reference, "Show a snapshot's details").
 type wireSnapshot struct {
-	ID        string            `json:"id"`
+	wireID
 	Name      string            `json:"name"`
 	Volume    string            `json:"volume_id"`
 	Status    string            `json:"status"`
@@ -43,44 +43,25 @@ func (c *Cloud) CreateSnapshot(ctx context.Context, o volume.SnapshotOptions) (v
 		Metadata    map[string]string `json:"metadata,omitempty"`
 		Force       bool              `json:"force,omitempty"`
 	}
-	var answer struct {
-		Snapshot wireSnapshot `json:"snapshot"`
-	}
 	r := request{
 		call: createSnapshot, verb: verb, object: "snapshot " + strconv.Quote(o.Name) + " of volume " + string(o.Volume), ok: http.StatusAccepted,
-		body: map[string]body{"snapshot": {o.Name, o.Volume, o.Description, o.Metadata, o.Force}}, into: &answer,
+		body: map[string]body{"snapshot": {o.Name, o.Volume, o.Description, o.Metadata, o.Force}},
 	}
 	if o.InUse {
 		r.call = createSnapshotInUse
 	}
-	if err := c.doObject(ctx, r, &answer.Snapshot.ID, ""); err != nil {
-		return volume.Snapshot{}, err
-	}
-	return answer.Snapshot.snapshot(), nil
+	return object(ctx, c, r, "snapshot", "", wireSnapshot.snapshot)
 }
 
 // Snapshot implements volume.SnapshotCloud.
 func (c *Cloud) Snapshot(ctx context.Context, id volume.SnapshotID) (volume.Snapshot, error) {
-	return c.readSnapshot(ctx, getSnapshot, id)
-}
-
-func (c *Cloud) readSnapshot(ctx context.Context, read cloud.Call, id volume.SnapshotID) (volume.Snapshot, error) {
-	var answer struct {
-		Snapshot wireSnapshot `json:"snapshot"`
-	}
-	err := c.doObject(ctx, request{
-		call: read, verb: "read snapshot", object: "snapshot " + string(id), ids: []string{string(id)}, ok: http.StatusOK, into: &answer,
-	}, &answer.Snapshot.ID, string(id))
-	if err != nil {
-		return volume.Snapshot{}, err
-	}
-	return answer.Snapshot.snapshot(), nil
+	return read(ctx, c, getSnapshot, "snapshot", string(id), wireSnapshot.snapshot)
 }
 
 // SnapshotStopsRetype implements volume.SnapshotCloud. Cinder 24.0.0 (2024.1) has lost the code that remembers the metadata of a snapshot in a message
 // to cinder-volume (objects/snapshot.py). So cinder-volume takes the snapshots of a volume for changed, and stores nothing about the volume. No older release has 3.71.
 func (c *Cloud) SnapshotStopsRetype(ctx context.Context, id volume.SnapshotID) (bool, error) {
-	_, err := c.readSnapshot(ctx, getSnapshotLater, id)
+	_, err := read(ctx, c, getSnapshotLater, "snapshot", string(id), wireSnapshot.snapshot)
 	if volume.Is(err, volume.Unimplemented) {
 		return false, nil
 	}

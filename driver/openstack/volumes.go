@@ -16,7 +16,7 @@ import (
 
 // wireVolume is a volume in Cinder's JSON (Cinder API reference, "Show a volume's details").
 type wireVolume struct {
-	ID          string            `json:"id"`
+	wireID
 	Name        string            `json:"name"`
 	Status      string            `json:"status"`
 	Size        int               `json:"size"` // GiB
@@ -83,43 +83,24 @@ func (c *Cloud) CreateVolume(ctx context.Context, o volume.CreateOptions) (volum
 		Description string            `json:"description,omitempty"`
 		Metadata    map[string]string `json:"metadata,omitempty"`
 	}
-	var answer struct {
-		Volume wireVolume `json:"volume"`
-	}
 	wanted := body{
 		Name: o.Name, Size: o.Size.RoundUp(), Type: o.Type, Zone: o.Zone, SnapshotID: o.SnapshotID, SourceID: string(o.SourceID),
 		BackupID: o.BackupID, Description: o.Description, Metadata: o.Metadata,
 	}
-	r := request{
-		call: createVolume, verb: verb, object: "volume " + strconv.Quote(o.Name), ok: http.StatusAccepted, into: &answer,
-	}
+	r := request{call: createVolume, verb: verb, object: "volume " + strconv.Quote(o.Name), ok: http.StatusAccepted}
 	if o.BackupID != "" {
-		wanted.Metadata = maps.Clone(o.Metadata)
-		if wanted.Metadata == nil {
-			wanted.Metadata = map[string]string{}
-		}
+		wanted.Metadata = map[string]string{}
+		maps.Copy(wanted.Metadata, o.Metadata)
 		wanted.Metadata[sourceBackup] = o.BackupID
 		r.call = createVolumeFromBackup
 	}
 	r.body = withHints(map[string]any{"volume": wanted}, o.Hints)
-	if err := c.doObject(ctx, r, &answer.Volume.ID, ""); err != nil {
-		return volume.Volume{}, err
-	}
-	return answer.Volume.volume(), nil
+	return object(ctx, c, r, "volume", "", wireVolume.volume)
 }
 
 // Volume implements volume.Cloud.
 func (c *Cloud) Volume(ctx context.Context, id volume.ID) (volume.Volume, error) {
-	var answer struct {
-		Volume wireVolume `json:"volume"`
-	}
-	err := c.doObject(ctx, request{
-		call: getVolume, verb: "read volume", object: "volume " + string(id), ids: []string{string(id)}, ok: http.StatusOK, into: &answer,
-	}, &answer.Volume.ID, string(id))
-	if err != nil {
-		return volume.Volume{}, err
-	}
-	return answer.Volume.volume(), nil
+	return read(ctx, c, getVolume, "volume", string(id), wireVolume.volume)
 }
 
 // VolumesNamed implements volume.Cloud.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/contract"
@@ -229,9 +228,7 @@ func (s *Service) explainRetypeRefusal(ctx context.Context, before volume.Volume
 
 // rereadAfterLag reads a volume again once reads show what Cinder knows now.
 func (s *Service) rereadAfterLag(ctx context.Context, id volume.ID) (volume.Volume, error) {
-	select {
-	case <-time.After(volume.Lag):
-	case <-ctx.Done():
+	if volume.Sleep(ctx, volume.Lag) != nil {
 		return volume.Volume{}, volume.Interrupted(ctx, "volume %s", id)
 	}
 	return s.cloud.Volume(ctx, id)

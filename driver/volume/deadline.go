@@ -20,3 +20,15 @@ func BeforeDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx = context.WithValue(ctx, beforeDeadlineKey{}, true)
 	return context.WithDeadline(ctx, deadline.Add(-min(AnswerMargin, time.Until(deadline)/10)))
 }
+
+// Sleep waits for d. It returns the error of ctx if that ended first, or ends at the same moment.
+func Sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+		if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) {
+			<-ctx.Done() // it ends at this moment
+		}
+	}
+	return ctx.Err()
+}

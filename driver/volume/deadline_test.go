@@ -29,3 +29,22 @@ func TestBeforeDeadline(t *testing.T) {
 		cancel()
 	})
 }
+
+func TestSleep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, c := range []struct {
+			timeout, sleep time.Duration
+			want           error
+		}{{time.Minute, time.Second, nil}, {time.Second, time.Second, context.DeadlineExceeded}, {time.Second, time.Minute, context.DeadlineExceeded}} {
+			ctx, cancel := context.WithTimeout(t.Context(), c.timeout)
+			began := time.Now()
+			if got := Sleep(ctx, c.sleep); got != c.want || time.Since(began) != min(c.timeout, c.sleep) {
+				t.Errorf("%+v: got %v after %s", c, got, time.Since(began))
+			}
+			if err := Interrupted(ctx, "read %s", "x"); c.want != nil && (!Is(err, DeadlineExceeded) || err.Error() != "read x: context deadline exceeded") {
+				t.Errorf("want the error of the deadline, got %v", err)
+			}
+			cancel()
+		}
+	})
+}

@@ -18,7 +18,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/cinder-csi/cinder-csi/driver/cause"
-	"github.com/cinder-csi/cinder-csi/driver/host/wait"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
@@ -133,7 +132,7 @@ func (p Processes) Run(ctx context.Context, name string, args ...string) (Result
 	case err == nil:
 		return result, nil
 	case ctx.Err() != nil:
-		return result, wait.Ended(ctx, "run %s: the program did not end in time", name).Cause(cause.NodeMemory)
+		return result, volume.Interrupted(ctx, "run %s: the program did not end in time", name).Cause(cause.NodeMemory)
 	case errors.As(err, &exit) && exit.Exited():
 		return result, nil
 	case errors.As(err, &exit):

@@ -22,7 +22,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cinder-csi/cinder-csi/driver/cause"
-	"github.com/cinder-csi/cinder-csi/driver/host/wait"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
@@ -126,13 +125,13 @@ type Disk struct {
 // Errors: Conflict if another disk is there now, DeadlineExceeded if the disk does not answer. Unavailable if it
 // does not say which one it is.
 func (d *Disk) Verify(ctx context.Context) error {
-	ctx, cancel := wait.BeforeDeadline(ctx)
+	ctx, cancel := volume.BeforeDeadline(ctx)
 	defer cancel()
 	defer volume.BeginStep(ctx, "reading the serial of disk "+d.Path)()
 	f := d.finder
 	serial, ok := f.serials.readNow(ctx, func() key { return f.key(d.Name) })
 	if !ok {
-		return wait.Ended(ctx, "verify disk %s with serial %q: the disk has not answered since %s; its backend may be down",
+		return volume.Interrupted(ctx, "verify disk %s with serial %q: the disk has not answered since %s; its backend may be down",
 			d.Path, d.Serial, serial.Unresponsive.Format(time.RFC3339)).Cause(cause.DiskSilent)
 	}
 	number, sequence := f.Attribute(d.Name, "dev"), f.Attribute(d.Name, "diskseq")
@@ -173,7 +172,7 @@ const sizeTolerance = volume.Size(32 << 20)
 // AwaitSize waits until the disk has the requested size and returns its size. Within sizeTolerance it returns the
 // requested size, since the caller compares the two. Error: DeadlineExceeded if the disk stays smaller.
 func (d *Disk) AwaitSize(ctx context.Context, id volume.ID, requested volume.Size) (volume.Size, error) {
-	ctx, cancel := wait.BeforeDeadline(ctx)
+	ctx, cancel := volume.BeforeDeadline(ctx)
 	defer cancel()
 	defer volume.BeginStep(ctx, "waiting for disk "+d.Path+" of volume "+string(id)+" to grow")()
 	for {
@@ -189,8 +188,8 @@ func (d *Disk) AwaitSize(ctx context.Context, id volume.ID, requested volume.Siz
 		if err := d.Rescan(ctx); err != nil {
 			return 0, err
 		}
-		if !wait.Sleep(ctx, pollInterval) {
-			return 0, wait.Ended(ctx, "disk %s of volume %s has %s; the driver waits until it has %s", d.Path, id, size, requested).Cause(cause.DiskSize)
+		if volume.Sleep(ctx, pollInterval) != nil {
+			return 0, volume.Interrupted(ctx, "disk %s of volume %s has %s; the driver waits until it has %s", d.Path, id, size, requested).Cause(cause.DiskSize)
 		}
 	}
 }

@@ -17,7 +17,6 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/host/singleflight"
-	"github.com/cinder-csi/cinder-csi/driver/host/wait"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
@@ -91,7 +90,7 @@ func (f *Finder) Await(ctx context.Context, id volume.ID) (*Disk, error) {
 	if disk, err := f.find(ctx, id, listAge); disk != nil || err != nil { // the usual case
 		return disk, err
 	}
-	ctx, cancel := wait.BeforeDeadline(ctx)
+	ctx, cancel := volume.BeforeDeadline(ctx)
 	defer cancel()
 	defer volume.BeginStep(ctx, "waiting for the disk of volume "+string(id)+" to appear on this server")()
 	began, rescanAt, rescanned := time.Now(), rescanDelay(ctx), false
@@ -104,8 +103,8 @@ func (f *Finder) Await(ctx context.Context, id volume.ID) (*Disk, error) {
 			rescanned = true
 			f.startRescan()
 		}
-		if !wait.Sleep(ctx, pollInterval) {
-			return nil, wait.Ended(ctx, "the disk of volume %s did not appear on this server within %s; %s",
+		if volume.Sleep(ctx, pollInterval) != nil {
+			return nil, volume.Interrupted(ctx, "the disk of volume %s did not appear on this server within %s; %s",
 				id, time.Since(began).Round(time.Millisecond), f.describe(id)).Cause(cause.DiskMissing)
 		}
 	}

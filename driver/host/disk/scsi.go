@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cinder-csi/cinder-csi/driver/cause"
-	"github.com/cinder-csi/cinder-csi/driver/host/wait"
+	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
 // scsiPages are the files below /sys/block/NAME that hold the pages by which a SCSI disk identifies its LUN. They are
@@ -112,12 +112,12 @@ func (f *Finder) rescanDisk(name string) {
 // Rescan makes the kernel read the size of a SCSI disk again. What the kernel shows may be of the time before the LUN
 // was extended or exchanged. Other disks report a new size by themselves. DeadlineExceeded if the disk does not answer.
 func (d *Disk) Rescan(ctx context.Context) error {
-	ctx, cancel := wait.BeforeDeadline(ctx)
+	ctx, cancel := volume.BeforeDeadline(ctx)
 	defer cancel()
 	f := d.finder
 	call, _ := f.rescans.Start(d.Name, func() struct{} { f.rescanDisk(d.Name); return struct{}{} })
 	if !call.Wait(ctx) {
-		return wait.Ended(ctx, "rescan disk %s with serial %q: the disk does not answer; its backend may be down", d.Path, d.Serial).Cause(cause.DiskSilent)
+		return volume.Interrupted(ctx, "rescan disk %s with serial %q: the disk does not answer; its backend may be down", d.Path, d.Serial).Cause(cause.DiskSilent)
 	}
 	return nil
 }

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/cinder-csi/cinder-csi/driver/cause"
-	"github.com/cinder-csi/cinder-csi/driver/host/wait"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
@@ -45,7 +44,7 @@ func (r *Reader) readConfigDrive(ctx context.Context) (Server, error) {
 		}
 		return parseMetadata(found.content)
 	case <-ctx.Done():
-		return Server{}, wait.Ended(ctx, "search the config drive: a disk that may be the config drive has not answered").Cause(cause.NodeIdentity)
+		return Server{}, volume.Interrupted(ctx, "search the config drive: a disk that may be the config drive has not answered").Cause(cause.NodeIdentity)
 	}
 }
 

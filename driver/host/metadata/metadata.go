@@ -21,7 +21,6 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/driver/host/disk"
-	"github.com/cinder-csi/cinder-csi/driver/host/wait"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
@@ -101,7 +100,7 @@ func (r *Reader) Server(ctx context.Context) (Server, error) {
 	select {
 	case known = <-r.known:
 	case <-ctx.Done():
-		return Server{}, wait.Ended(ctx, "read the metadata of this server: another call is still reading it").Cause(cause.NodeIdentity)
+		return Server{}, volume.Interrupted(ctx, "read the metadata of this server: another call is still reading it").Cause(cause.NodeIdentity)
 	}
 	defer func() { r.known <- known }()
 	if known.ID != "" {
@@ -132,7 +131,7 @@ func (r *Reader) search(ctx context.Context) (Server, error) {
 		}
 		reasons = append(reasons, fmt.Sprintf("%s: %v", source, err))
 		if ctx.Err() != nil {
-			return Server{}, wait.Ended(ctx, "read the metadata of this server: %s", strings.Join(reasons, "; ")).Cause(cause.NodeIdentity)
+			return Server{}, volume.Interrupted(ctx, "read the metadata of this server: %s", strings.Join(reasons, "; ")).Cause(cause.NodeIdentity)
 		}
 	}
 	return Server{}, volume.Errorf(volume.Unavailable, "read the metadata of this server: no source of the search order answers: %s", strings.Join(reasons, "; ")).Cause(cause.NodeIdentity)

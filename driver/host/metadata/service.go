@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cinder-csi/cinder-csi/driver/host/wait"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
@@ -91,7 +90,7 @@ func (s service) content(ctx context.Context) ([]byte, error) {
 		if err == nil || !retryable || try == serviceTries {
 			return content, err
 		}
-		if !wait.Sleep(ctx, backoff) {
+		if volume.Sleep(ctx, backoff) != nil {
 			return nil, err
 		}
 		backoff *= 2

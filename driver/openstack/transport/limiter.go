@@ -74,10 +74,8 @@ func (l *limiter) wait(ctx context.Context, deadline time.Time) error {
 		if err := l.beyond(deadline, wait); err != nil {
 			return err
 		}
-		select {
-		case <-time.After(wait):
-		case <-ctx.Done():
-			return notSentError{ctx.Err()}
+		if err := volume.Sleep(ctx, wait); err != nil {
+			return notSentError{err}
 		}
 	}
 	return nil
