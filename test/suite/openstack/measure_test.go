@@ -116,7 +116,8 @@ func TestVolumesAtOnce(t *testing.T) {
 	for i := range *pairs {
 		var ours, theirs burst
 		for _, plugin := range []bool{i%2 == 1, i%2 == 0} { // a machine that becomes slower favors neither
-			t.Run(fmt.Sprintf("pair %d, PLUGIN %t", i+1, plugin), func(t *testing.T) {
+			name := map[bool]string{false: "this driver", true: "PLUGIN"}[plugin] // without a comma, because commas separate the paths in flags
+			t.Run(fmt.Sprintf("pair %d of %s", i+1, name), func(t *testing.T) {
 				if b := x.atOnce(t, plugin); plugin {
 					theirs = b
 				} else {
