@@ -55,6 +55,10 @@ const (
 	mostPatience  = 10 * time.Second
 )
 
+// collectTime is how long the first of some lists waits for more callers. One answer of Cinder ends the waits of many creates within a moment, and
+// without this the first of them has a list of its own while all others wait for the next.
+const collectTime = 5 * time.Millisecond
+
 // patience is how long a list may take: some times as long as the last search for a name took. A cloud that is slow as a whole must not get more
 // requests. A list that is slower fails, so that it costs its callers little.
 func (r *Resource[T]) patience() time.Duration {
@@ -88,6 +92,7 @@ func (l *createdLists[T]) list(ctx context.Context, since time.Time, wait time.D
 
 // run reads lists until nobody wants one.
 func (l *createdLists[T]) run(read func(ctx context.Context, since time.Time) ([]T, bool, error)) {
+	time.Sleep(collectTime)
 	for {
 		l.mu.Lock()
 		now := l.next

@@ -298,9 +298,9 @@ measure: $(addprefix measure-,$(or $(WHAT),list)) ## times, memory and calls, fo
 measure-waiting: #: the cost of waiting, hub against polling per volume, in virtual time; writes test/suite/bench/RESULTS.md (minutes)
 	go test ./test/suite/bench -run Results -results RESULTS.md -timeout 30m -v
 
-measure-openstack: build #: fifty volumes at once on the real cloud; an idle driver. Say VOLUMES=N for another number
+measure-openstack: build #: fifty volumes at once on the real cloud; an idle driver (VOLUMES=N; PLUGIN=PATH is measured in turn, PAIRS=3 times)
 	$(MAKE) openstack-up
-	$(BED_TEST) -tags $(TAGS),openstack ./test/suite/openstack -run 'TestVolumesAtOnce|TestNothingIsAskedWhileNothingHappens' -volumes $(or $(VOLUMES),50) -idle 2m
+	$(BED_TEST) -tags $(TAGS),openstack ./test/suite/openstack -run 'TestVolumesAtOnce|TestNothingIsAskedWhileNothingHappens' -volumes $(or $(VOLUMES),50) -idle 2m $(if $(PLUGIN),-pairs $(or $(PAIRS),3))
 
 measure-inspect: build #: time and memory of inspect on the real cloud, against its slowest request alone
 	$(MAKE) openstack-up

@@ -4,6 +4,7 @@ package openstack
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -34,7 +35,7 @@ type driver struct {
 	socket     string
 	exited     chan error
 	killed     bool
-	secrets    string // the file with the credentials: cloud.conf, or clouds.yaml where that one names it
+	secrets    string // the file with the credentials, if cloud.conf only names it
 }
 
 func startDriver(t *testing.T, bed string, args ...string) *driver {
@@ -45,26 +46,32 @@ func startDriver(t *testing.T, bed string, args ...string) *driver {
 // startDriverWith is startDriver with another cloud.conf and more flags.
 func startDriverWith(t *testing.T, bed, conf string, flags ...string) *driver {
 	t.Helper()
-	dir, server := t.TempDir(), filepath.Join(bed, "servers", "by-name", "node-az1")
-	socket := filepath.Join(dir, "csi.sock")
-	d := &driver{log: filepath.Join(dir, "driver.log"), socket: socket, exited: make(chan error, 1), secrets: conf}
+	server := filepath.Join(bed, "servers", "by-name", "node-az1")
+	return startProgram(t, program(t, "cinder-csi-driver"), func(d *driver) { d.stop(t); d.noSecrets(t, cmp.Or(d.secrets, conf)) }, append([]string{
+		"--cloud-config=" + conf, "--cluster=bed", "--strict", "--with-capacity", "--v=4",
+		"--config-drive-dir=" + filepath.Join(server, "config-drive"),
+		"--sys-root=" + filepath.Join(server, "sys"), "--dev-root=" + filepath.Join(server, "dev"),
+	}, flags...)...)
+}
+
+// startProgram starts a driver. End ends it after the test.
+func startProgram(t *testing.T, path string, end func(*driver), flags ...string) *driver {
+	t.Helper()
+	dir := t.TempDir()
+	d := &driver{log: filepath.Join(dir, "driver.log"), socket: filepath.Join(dir, "csi.sock"), exited: make(chan error, 1)}
 	log, err := os.Create(d.log)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer log.Close()
-	d.cmd = exec.Command(program(t, "cinder-csi-driver"), append([]string{
-		"--endpoint=unix://" + socket, "--cloud-config=" + conf, "--cluster=bed", "--strict", "--with-capacity", "--v=4",
-		"--config-drive-dir=" + filepath.Join(server, "config-drive"),
-		"--sys-root=" + filepath.Join(server, "sys"), "--dev-root=" + filepath.Join(server, "dev"),
-	}, flags...)...)
+	d.cmd = exec.Command(path, append([]string{"--endpoint=unix://" + d.socket}, flags...)...)
 	d.cmd.Stdout, d.cmd.Stderr = log, log
 	if err := d.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	go func() { d.exited <- d.cmd.Wait() }()
-	t.Cleanup(func() { d.stop(t); d.noSecrets(t, d.secrets) })
-	conn, err := grpc.NewClient("unix://"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	t.Cleanup(func() { end(d) })
+	conn, err := grpc.NewClient("unix://"+d.socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)
 	}

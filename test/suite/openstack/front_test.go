@@ -34,13 +34,13 @@ type call struct {
 	begun, end time.Time
 }
 
-// newFront starts a front. If meddle is not nil, it gets the handler that forwards a request, and returns the handler to use instead.
+// newFront starts a front. If meddle is not nil, it gets the handler that forwards a request, and returns the handler to use instead. A program finds
+// the front in the catalog of a Keystone, as each driver of Cinder does.
 func (x *tenant) newFront(t *testing.T, meddle func(pass http.Handler) http.Handler) *front {
 	t.Helper()
-	f, dir := &front{}, t.TempDir()
-	clouds := "clouds:\n  front:\n    auth: {}\n"
-	for service, client := range map[string]string{"volume": x.cinder.Endpoint, "compute": x.nova.Endpoint} {
-		to, err := url.Parse(client)
+	f, hosts := &front{}, map[string]string{}
+	for _, endpoint := range []string{x.cinder.Endpoint, x.nova.Endpoint} {
+		to, err := url.Parse(endpoint)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,13 +58,14 @@ func (x *tenant) newFront(t *testing.T, meddle func(pass http.Handler) http.Hand
 		}
 		server := httptest.NewServer(f.count(pass))
 		t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
-		clouds += fmt.Sprintf("    %s_endpoint_override: %s%s\n", service, server.URL, to.Path)
+		hosts[to.Host] = server.Listener.Addr().String()
 	}
-	conf, yaml := filepath.Join(dir, "front.conf"), filepath.Join(dir, "clouds.yaml")
-	if err := os.WriteFile(yaml, []byte(clouds), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(conf, fmt.Appendf(nil, "[Global]\nuse-clouds = true\nclouds-file = %s\ncloud = front\n", yaml), 0o600); err != nil {
+	keystone := newCatalogProxy(t, x.authURL, func(services []any) []any {
+		moveEndpoints(services, func(u *url.URL) { u.Host = cmp.Or(hosts[u.Host], u.Host) })
+		return services
+	})
+	conf := filepath.Join(t.TempDir(), "front.conf")
+	if err := os.WriteFile(conf, fmt.Appendf(nil, "[Global]\nauth-url = %s\n", keystone), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	f.args = []string{"--cloud-config=" + conf}

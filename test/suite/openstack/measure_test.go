@@ -7,6 +7,8 @@ import (
 	"crypto/rand"
 	"flag"
 	"fmt"
+	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -21,6 +23,7 @@ import (
 
 var (
 	volumes = flag.Int("volumes", 4, "how many volumes TestVolumesAtOnce uses at once; a measurement uses 50")
+	pairs   = flag.Int("pairs", 0, "how many times TestVolumesAtOnce measures this driver and the program PLUGIN in turn; 0 measures this driver alone")
 	idleFor = flag.Duration("idle", 10*time.Second, "how long TestNothingIsAskedWhileNothingHappens counts requests")
 )
 
@@ -105,28 +108,91 @@ func (l *lived) run(t *testing.T, d *driver, places chan struct{}) {
 // volumes, a measurement uses fifty. The test prints the durations and does not check them: they depend on the load of the machine.
 func TestVolumesAtOnce(t *testing.T) {
 	x := newTenant(t, bed(t), zonesOfBed...)
+	if *pairs == 0 {
+		x.atOnce(t, false)
+		return
+	}
+	var took, asked []float64
+	for i := range *pairs {
+		var ours, theirs burst
+		for _, plugin := range []bool{i%2 == 1, i%2 == 0} { // a machine that becomes slower favors neither
+			name := map[bool]string{false: "this driver", true: "PLUGIN"}[plugin] // without a comma, because commas separate the paths in flags
+			t.Run(fmt.Sprintf("pair %d of %s", i+1, name), func(t *testing.T) {
+				if b := x.atOnce(t, plugin); plugin {
+					theirs = b
+				} else {
+					ours = b
+				}
+			})
+		}
+		if t.Failed() {
+			t.FailNow()
+		}
+		took, asked = append(took, ours.wall.Seconds()/theirs.wall.Seconds()), append(asked, ours.calls/theirs.calls)
+		t.Logf("pair %d: this driver %s; PLUGIN %s; ratio %.2f of the time, %.2f of the calls", i+1, ours, theirs, took[i], asked[i])
+	}
+	t.Logf("%d pairs of %d volumes: the median ratio is %.2f of the time and %.2f of the calls", *pairs, *volumes, middleOf(took), middleOf(asked))
+}
+
+// burst is what the lives of some volumes at once took.
+type burst struct {
+	wall  time.Duration
+	calls float64 // for one volume
+	load  string  // of the machine, before
+}
+
+func (b burst) String() string {
+	return fmt.Sprintf("%.1f s, %.1f calls a volume (load %s before)", b.wall.Seconds(), b.calls, b.load)
+}
+
+func middleOf(of []float64) float64 {
+	of = slices.Sorted(slices.Values(of))
+	return (of[(len(of)-1)/2] + of[len(of)/2]) / 2
+}
+
+// atOnce measures this driver, or the program PLUGIN. That one may return final errors, which its sidecars repeat, and may return before a volume is gone.
+func (x *tenant) atOnce(t *testing.T, plugin bool) burst {
+	t.Helper()
 	f := x.newFront(t, nil)
-	d := x.start(t, x.servers[0], f.args...)
-	cloudLogs := x.openLogs(t)
-	places := map[string]chan struct{}{}
+	start := func() *driver { return x.startAnywhere(t, f.args...) }
+	if plugin {
+		path := os.Getenv("PLUGIN")
+		if path == "" {
+			t.Fatal("-pairs needs the path of another program in PLUGIN, such as upstream's cinder-csi-plugin")
+		}
+		start = func() *driver { return x.startPlugin(t, path, f.args...) }
+	}
+	d, cloudLogs, places := start(), x.openLogs(t), map[string]chan struct{}{}
 	for _, s := range x.servers {
 		places[s.id] = make(chan struct{}, disks)
+	}
+	load, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		t.Fatal(err)
 	}
 	all := make([]*lived, *volumes)
 	began, before := time.Now(), x.processorTime(t)
 	var running sync.WaitGroup
 	for i := range all {
 		at := x.servers[i%len(x.servers)]
-		all[i] = &lived{id: "bed-" + rand.Text(), server: at, begun: map[string]time.Time{}, end: map[string]time.Time{}}
+		all[i] = &lived{id: "bed-" + rand.Text(), server: at, begun: map[string]time.Time{}, end: map[string]time.Time{}, patient: plugin}
 		running.Go(func() { all[i].run(t, d, places[at.id]) })
 	}
 	running.Wait()
-	wall, calls := time.Since(began), f.taken()
-	t.Logf("%d volumes on %d servers: %.1f s, %.1f calls a volume\n%s%s%s", len(all), len(x.servers), wall.Seconds(), float64(len(calls))/float64(len(all)),
-		table(all), kinds(calls), cloudLogs.summary(t, all, wall, x.processorTime(t)-before))
-	if left := x.holds(t); len(left) > 0 {
+	b := burst{wall: time.Since(began), load: strings.Join(strings.Fields(string(load))[:3], " ")}
+	calls := f.taken()
+	b.calls = float64(len(calls)) / float64(len(all))
+	t.Logf("%d volumes on %d servers: %s\n%s%s%s", len(all), len(x.servers), b,
+		table(all), kinds(calls), cloudLogs.summary(t, all, b.wall, x.processorTime(t)-before))
+	left := x.holds(t)
+	if plugin {
+		eventually(t, "the project is empty", func() bool { left = x.holds(t); return len(left) == 0 })
+		t.Logf("the project was empty after %.1f s", time.Since(began).Seconds())
+	}
+	if len(left) > 0 {
 		t.Errorf("left in the project: %v", left)
 	}
+	return b
 }
 
 // table has the durations of the steps.

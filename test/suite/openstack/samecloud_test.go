@@ -5,9 +5,6 @@ package openstack
 import (
 	"bytes"
 	"context"
-	"encoding/json"
-	"io"
-	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
@@ -23,12 +20,12 @@ import (
 	"github.com/container-storage-interface/spec/lib/go/csi"
 )
 
-// editedKeystone is a proxy before Keystone that edits the catalog of each login; nobody else sees the edits. Cinder has an address of its own there.
+// editedKeystone edits the catalog of each login; nobody else sees the edits. Cinder has an address of its own there.
 type editedKeystone struct {
-	keystone *httptest.Server
-	cinder   *httptest.Server // the old address
-	without  atomic.Value     // a service type
-	moved    atomic.Bool
+	authURL string
+	cinder  *httptest.Server // the old address
+	without atomic.Value     // a service type
+	moved   atomic.Bool
 }
 
 func newEditedKeystone(t *testing.T, authURL string) *editedKeystone {
@@ -39,49 +36,20 @@ func newEditedKeystone(t *testing.T, authURL string) *editedKeystone {
 	}
 	f := &editedKeystone{}
 	f.without.Store("")
-	root := &url.URL{Scheme: target.Scheme, Host: target.Host}
-	proxy := httputil.NewSingleHostReverseProxy(root)
-	proxy.ModifyResponse = func(resp *http.Response) error {
-		if resp.Request.Method != http.MethodPost || !strings.HasSuffix(resp.Request.URL.Path, "/auth/tokens") {
-			return nil
-		}
-		body, err := io.ReadAll(resp.Body)
-		if err != nil {
-			return err
-		}
-		body = f.edited(body)
-		resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-		resp.Header.Set("Content-Length", strconv.Itoa(len(body)))
-		return nil
-	}
-	f.keystone = httptest.NewServer(proxy)
-	t.Cleanup(f.keystone.Close)
-	cinder := *root
-	cinder.Host = target.Hostname() + ":8776"
-	f.cinder = httptest.NewServer(httputil.NewSingleHostReverseProxy(&cinder))
+	f.authURL = newCatalogProxy(t, authURL, f.edited)
+	f.cinder = httptest.NewServer(httputil.NewSingleHostReverseProxy(&url.URL{Scheme: target.Scheme, Host: target.Hostname() + ":8776"}))
 	t.Cleanup(f.cinder.Close)
 	return f
 }
 
-func (f *editedKeystone) edited(body []byte) []byte {
-	var answer map[string]map[string]any
-	if json.Unmarshal(body, &answer) != nil || answer["token"] == nil { // a refusal
-		return body
-	}
-	catalog, _ := answer["token"]["catalog"].([]any)
-	catalog = slices.DeleteFunc(catalog, func(s any) bool { return s.(map[string]any)["type"] == f.without.Load() })
-	for _, s := range catalog {
-		for _, e := range s.(map[string]any)["endpoints"].([]any) {
-			endpoint := e.(map[string]any)
-			if u, err := url.Parse(endpoint["url"].(string)); err == nil && u.Port() == "8776" && !f.moved.Load() {
-				u.Host = strings.TrimPrefix(f.cinder.URL, "http://")
-				endpoint["url"] = u.String()
-			}
+func (f *editedKeystone) edited(services []any) []any {
+	services = slices.DeleteFunc(services, func(s any) bool { return s.(map[string]any)["type"] == f.without.Load() })
+	moveEndpoints(services, func(u *url.URL) {
+		if u.Port() == "8776" && !f.moved.Load() {
+			u.Host = strings.TrimPrefix(f.cinder.URL, "http://")
 		}
-	}
-	answer["token"]["catalog"] = catalog
-	body, _ = json.Marshal(answer)
-	return body
+	})
+	return services
 }
 
 // A file that leads elsewhere is refused, and the way back works. Nothing is said to be done that is not.
@@ -90,7 +58,7 @@ func TestTheDriverStaysInTheCloudThatItKnows(t *testing.T) {
 	owner, address := newKeystone(t, bed, "lab-demo"), freeAddress(t)
 	f := newEditedKeystone(t, owner.authURL)
 	conf := func() []byte {
-		return bytes.Replace(owner.conf(owner.newCredential(t, nil)), []byte(owner.authURL), []byte(f.keystone.URL+"/v3"), 1)
+		return bytes.Replace(owner.conf(owner.newCredential(t, nil)), []byte(owner.authURL), []byte(f.authURL), 1)
 	}
 	// Each has a credential of its own, which goes after the test. All are made before the volumes, whose deletes need them.
 	first, withoutNova, back := conf(), conf(), conf()

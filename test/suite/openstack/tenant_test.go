@@ -24,6 +24,7 @@ type tenant struct {
 	bed     string
 	project string // id
 	conf    string // path of a cloud.conf for its only user
+	authURL string
 	servers []server
 	cinder  *gophercloud.ServiceClient
 	nova    *gophercloud.ServiceClient
@@ -51,13 +52,13 @@ func newTenant(t *testing.T, bed string, zones ...string) *tenant {
 	send(t, keystone, http.MethodPut, "projects/"+project.Project.ID+"/users/"+user.User.ID+"/roles/"+roles["member"], nil, nil)
 	send(t, cinder, http.MethodPut, "os-quota-sets/"+project.Project.ID, map[string]any{"quota_set": map[string]any{"volumes": 200, "gigabytes": 2000, "snapshots": 50, "backups": 20}}, nil)
 
-	x := &tenant{bed: bed, project: project.Project.ID, conf: filepath.Join(t.TempDir(), "cloud.conf")}
-	text := fmt.Sprintf("[Global]\nauth-url = %s\nregion = RegionOne\nuser-id = %s\npassword = %s\ntenant-id = %s\n", a.AuthURL(), user.User.ID, secret, x.project)
+	x := &tenant{bed: bed, project: project.Project.ID, authURL: a.AuthURL(), conf: filepath.Join(t.TempDir(), "cloud.conf")}
+	text := fmt.Sprintf("[Global]\nauth-url = %s\nregion = RegionOne\nuser-id = %s\npassword = %s\ntenant-id = %s\n", x.authURL, user.User.ID, secret, x.project)
 	if err := os.WriteFile(x.conf, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	own := connectAs(t, cloud.Settings{
-		Name: name, AuthURL: a.AuthURL(), UserID: user.User.ID, Password: cloud.Secret(secret), ProjectID: x.project, Region: "RegionOne",
+		Name: name, AuthURL: x.authURL, UserID: user.User.ID, Password: cloud.Secret(secret), ProjectID: x.project, Region: "RegionOne",
 	})
 	x.cinder, x.nova = service(t, own, "block-storage", "3.62"), service(t, own, "compute", "2.87") // the highest of the oldest release in test/bed/clouds
 	image := listNamed(t, service(t, own, "image", ""), "v2/images", "images")["lab-node"]
@@ -117,6 +118,12 @@ func (x *tenant) start(t *testing.T, on server, args ...string) *driver {
 func (x *tenant) startAnywhere(t *testing.T, args ...string) *driver {
 	t.Helper()
 	return startDriverWith(t, x.bed, x.conf, append([]string{"--provide-node-service=false"}, args...)...)
+}
+
+// startPlugin starts the controller role of another program of the same interface, with flags that upstream's plugin has too.
+func (x *tenant) startPlugin(t *testing.T, path string, args ...string) *driver {
+	t.Helper()
+	return startProgram(t, path, func(d *driver) { d.kill(t) }, append([]string{"--cloud-config=" + x.conf, "--cluster=bed", "--v=4", "--provide-node-service=false"}, args...)...)
 }
 
 // holds counts the objects in the project, by kind.
