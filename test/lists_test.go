@@ -59,6 +59,33 @@ func TestRootRunsEveryPackageThatNeedsRoot(t *testing.T) {
 	}
 }
 
+// As root a missing program fails a test, so `make test-tools` installs what Debian does not have on every machine.
+func TestThePackagesOfTestsAreInstalled(t *testing.T) {
+	have := append(listed(t, "TEST_TOOLS"), "coreutils", "dash", "mount") // which every Debian has
+	calls, pairs := regexp.MustCompile(`\btestenv\.NeedTools\(.*\)`), regexp.MustCompile(`"[^"]+", "([^"]+)"`)
+	needed := 0
+	for _, dir := range callers(t, "NeedTools") {
+		files, err := filepath.Glob(filepath.Join("..", dir, "*_test.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			text := read(t, file)
+			if tagged.MatchString(text) {
+				continue
+			}
+			for _, pair := range pairs.FindAllStringSubmatch(strings.Join(calls.FindAllString(text, -1), "\n"), -1) {
+				if needed++; !slices.Contains(have, pair[1]) {
+					t.Errorf("%s needs %s; name it in TEST_TOOLS of test/kit/kit.mk", file, pair[1])
+				}
+			}
+		}
+	}
+	if needed < 10 {
+		t.Errorf("found %d programs that tests need, want at least 10", needed)
+	}
+}
+
 // A short size that no target plays in full is a proof that nobody has.
 func TestEverySizeIsPlayedInFull(t *testing.T) {
 	suites := strings.Join(makeFiles(t), "\n")

@@ -34,6 +34,9 @@ func makeRecipes(t *testing.T) map[string][]string {
 		for _, call := range regexp.MustCompile(`\$\(MAKE\) ([^;)\n]*)`).FindAllStringSubmatch(rule[3], -1) {
 			others = append(others, strings.Fields(call[1])...)
 		}
+		if each := regexp.MustCompile(`for \w+ in \$\((\w+)\); do `).FindStringSubmatch(rule[3]); each != nil {
+			others = append(others, listed(t, each[1])...)
+		}
 		called[rule[1]] = append(called[rule[1]], others...)
 	}
 	return called

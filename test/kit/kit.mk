@@ -1,7 +1,7 @@
 # Tools that tests and people use: the programs of users from pinned modules, and what the tests of this machine need.
 
 # Debian packages for the tests of the node role on real devices. Those tests and this installation need root.
-TEST_TOOLS := e2fsprogs xfsprogs btrfs-progs util-linux fdisk strace
+TEST_TOOLS := e2fsprogs xfsprogs btrfs-progs util-linux fdisk strace cryptsetup-bin
 
 TOOLS := bin/tools/helm bin/tools/helm4 bin/tools/helm-docs bin/tools/kubectl
 # Like Helm's own Makefile: otherwise helm 3 believes that the cluster has Kubernetes 1.20, and refuses charts that need a later version.

@@ -7,14 +7,20 @@ override export PLUGIN := $(abspath $(PLUGIN))
 endif
 
 ##@ Prove it without a cloud
-.PHONY: demo test-full test-full-race test-full-errors test-full-sanity test-full-histories test-full-histories-long test-full-partial test-full-attack
+.PHONY: demo test-full test-full-all test-full-race test-full-errors test-full-sanity test-full-histories test-full-histories-long test-full-partial test-full-attack
 .PHONY: test-full-node-kills test-full-node-kills-ci test-full-examples test-full-sizes test-mutants test-html
 
 demo: build ## the whole product on a simulated cloud, with one volume's life (as root, with a file); VERBOSE=1 prints everything
 	go run ./test/suite/demo -bin bin -dir bin/demo $(if $(VERBOSE),-verbose)
 
-ALL_SUITES := race sizes errors histories partial attack disks node-kills sanity examples
-test-full: $(addprefix test-full-,$(or $(SUITE),$(ALL_SUITES))) ## each suite in full, half an hour on two cores (SUITE=race, "errors sanity", list)
+test-full: $(addprefix test-full-,$(or $(SUITE),all)) ## each suite in full, half an hour on two cores (SUITE=race, "errors sanity", list)
+
+# A suite that fails hides no other: the rest runs, and the last lines say which failed.
+ALL_SUITES := $(addprefix test-full-,race sizes errors histories partial attack disks node-kills sanity examples)
+test-full-all: #: the default: each of the others but those "not by default", with a line for each at the end
+	@lines= failed=; for suite in $(ALL_SUITES); do begin=$$SECONDS end=ok; \
+	  $(MAKE) $$suite || end=FAILED failed=$$end; printf -v lines '%s%-22s %5d s  %s\n' "$$lines" $$suite $$((SECONDS - begin)) $$end; \
+	done; printf '\n%s' "$$lines"; [ -z "$$failed" ]
 
 # The packages that start goroutines, and the suites that tell their stories: a test wants each `go` statement of the programs there or linked into
 # the tests of one. The detector takes five to fifteen times the processor time, and needs a C compiler. The slowest package is the first, so that
@@ -29,7 +35,7 @@ SIZES := driver/snapshot generator/cli generator/migrate generator/verify
 test-full-sizes: #: what make test plays in a short size
 	GOGC=400 $(GATE) -count 1 -timeout 40m $(SIZES:%=./%) -full
 
-test-full-disks: #: 200 random damages of each file system and 20 killed mkfs; never formatted, always formatted (root; SEED=0)
+test-full-disks: test-tools #: 200 random damages of each file system and 20 killed mkfs; never formatted, always formatted (root; SEED=0)
 	GOGC=400 go test ./driver/host -count 1 -timeout 60m -v -full -hunt-seed $(or $(SEED),0) -run 'DamagedDisk|NeverMounted' | grep -v -e '^=== ' -e '^ *--- PASS'
 
 test-full-errors: #: every fault at every request of every RPC; each reply follows the error table, and nothing is left behind

@@ -93,10 +93,12 @@ func Start(t testing.TB, sim *openstacksim.Sim, args ...string) *Driver {
 	return StartOn(t, sim.CloudConf(URL), memnet.Transport(sim.Handler()), args...)
 }
 
-// StartOn runs a driver with a cloud.conf and further flags. transport leads to its cloud. The driver ends with the test.
+// StartOn runs a driver with a cloud.conf and further flags. transport leads to its cloud. The driver ends with the test. Unless a flag says otherwise,
+// it sees no disks: each scrape would count those of the machine that runs the tests.
 func StartOn(t testing.TB, conf []byte, transport http.RoundTripper, args ...string) *Driver {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "cloud.conf")
+	path, none := filepath.Join(t.TempDir(), "cloud.conf"), t.TempDir()
+	args = append([]string{"--sys-root=" + none, "--dev-root=" + none}, args...)
 	if err := os.WriteFile(path, conf, 0o600); err != nil {
 		t.Fatal(err)
 	}
