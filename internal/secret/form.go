@@ -10,36 +10,48 @@ import (
 // form is how a kind of credential looks, whatever its name is.
 type form struct {
 	kind    string
+	needs   string // what each text of the form has, in lower case; "a|b": one of them. Few texts have it, and a search is cheaper than a match.
 	pattern *regexp.Regexp
 }
 
 // forms are the credentials that a text shows by itself. In a login, a slash after a port begins a path, so that an @ behind it is of the path.
-// A password that nobody escaped may have a slash otherwise.
+// A password that nobody escaped may have a slash otherwise. (?i) takes ſ for an s, which has no other lower case.
 var forms = []form{
-	{"a PRIVATE KEY", regexp.MustCompile(`PRIVATE KEY`)},
-	{encodedKey, regexp.MustCompile(`\bLS0tLS1CRUdJTi[A-Za-z0-9+/=_-]{8,}`)},
-	{"a login in a URL", regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*:\\?/\\?/[^/\s:@"]*:(?:[^\s/@"]+|[^\s/@"]*[^\s/@"0-9][^\s/@"]*/[^\s@"]*)@`)},
-	{"a login before a host and port", regexp.MustCompile(`(?:^|[\s"'=,(])[^\s/@:"'=,]+:[^\s/@"']+@[A-Za-z0-9.\[\]:-]+:[0-9]{1,5}\b`)},
-	{"a token of Keystone", regexp.MustCompile(`\bgAAAA[A-Za-z0-9_=-]{20,}`)},
-	{"a JSON Web Token", regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,}(?:\.[A-Za-z0-9_-]*)?`)},
-	{"a token of OpenShift", regexp.MustCompile(`\bsha256~[A-Za-z0-9_-]{20,}`)},
-	{"a token of GitLab", regexp.MustCompile(`\bgl(?:pat|ptt|dt|rt|cbt|ft|imt|agent|oas|soat|ffct)-[A-Za-z0-9_.-]{16,}`)},
-	{"a token of GitHub", regexp.MustCompile(`\bgh[a-z]_[A-Za-z0-9]{20,}|\bgithub_pat_[A-Za-z0-9_]{20,}`)},
-	{"a token of Vault", regexp.MustCompile(`\bhv[sbr]\.[A-Za-z0-9_-]{20,}`)},
-	{"a token of Slack", regexp.MustCompile(`\bxox[a-z]-[A-Za-z0-9-]{10,}`)},
-	{"an access key of AWS", regexp.MustCompile(`\bA(?:KI|SI)A[A-Z0-9]{16}\b`)},
-	{"a header with credentials", regexp.MustCompile(`(?i)\bbearer[ \t]+[A-Za-z0-9._~+/=-]{20,}|authorization["']?[ \t]*[:=][ \t]*["']?(?:basic|bearer|digest|negotiate|token)[ \t]+\S+`)},
-	{"a signed URL", regexp.MustCompile(`(?i)[?&](?:sig|signature|x-amz-signature|x-amz-credential|temp_url_sig)=[^\s&"'<>\\]+`)},
+	{"a PRIVATE KEY", "private key", regexp.MustCompile(`PRIVATE KEY`)},
+	{encodedKey, "ls0tls1crudjti", regexp.MustCompile(`\bLS0tLS1CRUdJTi[A-Za-z0-9+/=_-]{8,}`)},
+	{"a login in a URL", "@", regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*:\\?/\\?/[^/\s:@"]*:(?:[^\s/@"]+|[^\s/@"]*[^\s/@"0-9][^\s/@"]*/[^\s@"]*)@`)},
+	{"a login before a host and port", "@", regexp.MustCompile(`(?:^|[\s"'=,(])[^\s/@:"'=,]+:[^\s/@"']+@[A-Za-z0-9.\[\]:-]+:[0-9]{1,5}\b`)},
+	{"a token of Keystone", "gaaaa", regexp.MustCompile(`\bgAAAA[A-Za-z0-9_=-]{20,}`)},
+	{"a JSON Web Token", "eyj", regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,}(?:\.[A-Za-z0-9_-]*)?`)},
+	{"a token of OpenShift", "sha256~", regexp.MustCompile(`\bsha256~[A-Za-z0-9_-]{20,}`)},
+	{"a token of GitLab", "gl", regexp.MustCompile(`\bgl(?:pat|ptt|dt|rt|cbt|ft|imt|agent|oas|soat|ffct)-[A-Za-z0-9_.-]{16,}`)},
+	{"a token of GitHub", "gh|github_pat_", regexp.MustCompile(`\bgh[a-z]_[A-Za-z0-9]{20,}|\bgithub_pat_[A-Za-z0-9_]{20,}`)},
+	{"a token of Vault", "hv", regexp.MustCompile(`\bhv[sbr]\.[A-Za-z0-9_-]{20,}`)},
+	{"a token of Slack", "xox", regexp.MustCompile(`\bxox[a-z]-[A-Za-z0-9-]{10,}`)},
+	{"an access key of AWS", "akia|asia", regexp.MustCompile(`\bA(?:KI|SI)A[A-Z0-9]{16}\b`)},
+	{"a header with credentials", "bearer|authorization", regexp.MustCompile(`(?i)\bbearer[ \t]+[A-Za-z0-9._~+/=-]{20,}|authorization["']?[ \t]*[:=][ \t]*["']?(?:basic|bearer|digest|negotiate|token)[ \t]+\S+`)},
+	{"a signed URL", "ig=|ignature=|redential=", regexp.MustCompile(`(?i)[?&](?:sig|signature|x-amz-signature|x-amz-credential|temp_url_sig)=[^\s&"'<>\\]+`)},
 }
 
 // In says what kind of credential a text has in it; empty: none that it shows.
 func In(text string) string {
+	lower := strings.ToLower(text)
 	for _, f := range forms {
-		if f.pattern.MatchString(text) && (f.kind != encodedKey || hidesKey(text, f.pattern)) {
+		if f.mayBe(lower) && f.pattern.MatchString(text) && (f.kind != encodedKey || hidesKey(text, f.pattern)) {
 			return f.kind
 		}
 	}
 	return ""
+}
+
+// mayBe is whether a text in lower case has what the form needs.
+func (f form) mayBe(lower string) bool {
+	for one := range strings.SplitSeq(f.needs, "|") {
+		if strings.Contains(lower, one) {
+			return true
+		}
+	}
+	return false
 }
 
 // encodedKey may also be a certificate, which is no secret. Where too much is only a nuisance, Tokens takes both.

@@ -84,7 +84,7 @@ func TestAFormSaysWhatATextIs(t *testing.T) {
 		"a token of Slack":          {[]string{"xoxb-" + planted}, []string{"xox-cluster"}},
 		"an access key of AWS":      {[]string{"AKIA0123456789ABCDEF"}, []string{"AKIAB", "AKIA0123456789abcdef"}},
 		"a header with credentials": {[]string{"Authorization: Basic dXNlcg==", "use bearer " + planted}, []string{"the bearer of bad news", "basic authentication", "authorization: by the platform team", "needs-authorization=true"}},
-		"a signed URL":              {[]string{"https://x.blob.example/?sv=1&sig=" + planted, "https://s3.example/x?X-Amz-Signature=" + planted}, []string{"https://x/?signal=1", "https://x/?sv=1"}},
+		"a signed URL":              {[]string{"https://x.blob.example/?sv=1&sig=" + planted, "https://s3.example/x?X-Amz-Signature=" + planted, "https://x.example/?ſig=" + planted}, []string{"https://x/?signal=1", "https://x/?sv=1"}},
 	} {
 		for _, text := range of.is {
 			if got := In(text); got != kind {
