@@ -10,6 +10,7 @@ package bundle
 import (
 	"fmt"
 	"path"
+	"regexp"
 
 	"go.yaml.in/yaml/v3"
 
@@ -61,9 +62,14 @@ func supported(r plan.Result, o Options) error {
 		return fmt.Errorf("a base is of use to the kustomize format only")
 	case path.IsAbs(o.Base):
 		return fmt.Errorf("base %s: kustomize takes no absolute path; write it relative to the bundle's directory", o.Base)
+	case o.Base != "" && !baseForm.MatchString(o.Base):
+		return fmt.Errorf("base %q: want the path from the bundle's directory to manifests/ of a checkout, such as ../../manifests, in letters, digits and the characters . _ + -", o.Base)
 	}
 	return nil
 }
+
+// baseForm is a path that leads up before it leads down. Kustomize would fetch github.com/NAME, or NAME with ?ref=, as a repository.
+var baseForm = regexp.MustCompile(`^\.\.(/\.\.)*(/[\pL\pN._+-]*[\pL\pN_+-])*/?$`)
 
 // document writes objects under the notice that people must not edit them.
 func (p *plane) document(t Tree, name string, docs ...node) error {

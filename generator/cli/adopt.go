@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -61,12 +60,8 @@ func readAdoption(ctx context.Context, w *World, name, base string, old []string
 		return migrate.Adoption{}, err
 	}
 	// The commands delete objects by the names in the bundle, so a bundle that validate refuses gives none.
-	var findings []error
-	for _, file := range edited {
-		findings = append(findings, errors.New(notAsGenerated(file)+"; run generate again, and keep your changes in an overlay or a values file outside of the directory"))
-	}
-	objects, err := w.verified(dir.Path, base, tree, dir.Plan.Target, dir.Plan.Format)
-	if err := errors.Join(append(findings, err)...); err != nil {
+	objects, err := w.genuine(dir, base, tree, edited)
+	if err != nil {
 		return migrate.Adoption{}, err
 	}
 	b, err := cluster.ReadBundle(fieldsOf(objects))

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/cinder-csi/cinder-csi/generator/guard"
-	"github.com/cinder-csi/cinder-csi/generator/plan"
 	"github.com/cinder-csi/cinder-csi/generator/report"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/generator/worktree"
@@ -74,40 +73,6 @@ func handEdits(dir *worktree.Dir, files []worktree.FileChange) []v1alpha1.Change
 	return changes
 }
 
-// ofRecord is whether a change is none of a decision: the cloud changed what plan.yaml and README.md hold beside the decisions. That is the
-// value of a fact, the reason that names it, or a warning.
-func ofRecord(c v1alpha1.Change) bool {
-	return c.Class == v1alpha1.CloudChange && slices.Contains([]string{"facts", "reason", "warnings"}, c.Field)
-}
-
-// ofRecordAlone is whether there are changes, and none of a decision, a setting or a file.
-func ofRecordAlone(changes []v1alpha1.Change) bool {
-	return len(changes) > 0 && !slices.ContainsFunc(changes, func(c v1alpha1.Change) bool { return !ofRecord(c) })
-}
-
-// unrecorded are the files that differ for another reason than changes of the record. It renders the plan in the directory again, with the
-// facts that it holds, and compares.
-func (g *generate) unrecorded(dir *worktree.Dir) ([]worktree.FileChange, error) {
-	r, err := plan.FromDocument(*dir.Plan)
-	if err != nil {
-		return nil, err
-	}
-	tree, _, err := g.render(r)
-	if err != nil {
-		return nil, err
-	}
-	return dir.Changes(tree)
-}
-
-// recordNote says what a check found that is no drift.
-func recordNote(where string, changes []v1alpha1.Change) string {
-	lines := []string{where + ": the cloud changed, and no decision did. That is no difference; the next generate records it:"}
-	for _, c := range changes {
-		lines = append(lines, "  "+c.Message)
-	}
-	return strings.Join(lines, "\n")
-}
-
 // changes are all changes of a bundle on disk: of its decisions, and of files that somebody edited. If neither explains why bytes
 // differ, one change says so.
 func (g *generate) changes(dir *worktree.Dir, next v1alpha1.Plan, files []worktree.FileChange) []v1alpha1.Change {
@@ -121,6 +86,11 @@ func (g *generate) changes(dir *worktree.Dir, next v1alpha1.Plan, files []worktr
 	edits := handEdits(dir, files)
 	if !dir.Merged && slices.ContainsFunc(edits, func(c v1alpha1.Change) bool { return c.Field == worktree.PlanFile }) {
 		changes = guard.Refused(changes, nil, false) // the rest may be the edit itself
+	}
+	if ofRecordAlone(changes) {
+		if sentence := unmade(*dir.Plan, next); sentence != "" {
+			changes = append(changes, invented(sentence))
+		}
 	}
 	explained := len(changes) > 0 && !ofRecordAlone(changes)
 	if ofRecordAlone(changes) && !dir.Merged && dir.Damaged == "" {

@@ -22,6 +22,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/generator/verify"
 	"github.com/cinder-csi/cinder-csi/generator/worktree"
 	"github.com/cinder-csi/cinder-csi/internal/pages"
+	"github.com/cinder-csi/cinder-csi/internal/shell"
 )
 
 // generate is one run of the command.
@@ -32,6 +33,7 @@ type generate struct {
 	accept             []string
 	output             string
 	unbuilt            bool // base is that of plan.yaml
+	unproven           bool // and is not read, so nothing proves the bundle
 }
 
 func newGenerateCommand(w *World, shared *common) *cobra.Command {
@@ -283,12 +285,16 @@ func (g *generate) warnOfAccepts(w *World, changes []v1alpha1.Change) {
 
 // render makes the whole tree, plan.yaml included.
 func (g *generate) render(r plan.Result) (map[string][]byte, v1alpha1.Plan, error) {
-	tree, err := bundle.Render(r, verify.Chart, bundle.Options{Base: filepath.ToSlash(g.base)})
+	return render(r, filepath.ToSlash(g.base))
+}
+
+func render(r plan.Result, base string) (map[string][]byte, v1alpha1.Plan, error) {
+	tree, err := bundle.Render(r, verify.Chart, bundle.Options{Base: base})
 	if err != nil {
 		return nil, v1alpha1.Plan{}, usage("the bundle cannot be rendered: %w", err)
 	}
 	document := r.Document(worktree.Files(tree))
-	document.Base = filepath.ToSlash(g.base)
+	document.Base = base
 	tree[worktree.PlanFile], err = worktree.PlanText(document)
 	return tree, document, err
 }
@@ -297,10 +303,12 @@ func (g *generate) render(r plan.Result) (map[string][]byte, v1alpha1.Plan, erro
 func (g *generate) prove(w *World, r plan.Result, tree map[string][]byte) error {
 	if g.unbuilt && !g.baseIsHere() {
 		fmt.Fprintf(w.Stderr, "Without --base, the comparison takes %s from %s, and does not build the bundle\n", g.base, filepath.Join(g.dir, worktree.PlanFile))
+		g.unproven = true
 		return nil
 	}
 	complete, err := g.checkBase(w)
 	if err != nil || !complete {
+		g.unproven = g.unbuilt
 		return err
 	}
 	bundled := maps.Clone(tree)
@@ -326,6 +334,9 @@ func (g *generate) report(w *World, files []worktree.FileChange, changes, refusa
 	if ofRecordAlone(changes) {
 		fmt.Fprintln(w.Stderr, recordNote(g.dir, changes))
 		changes, drift = nil, nil
+	}
+	if g.unproven && len(drift) == 0 {
+		return fmt.Errorf("%s has the base %s by its plan.yaml, which the author of the bundle chose. Nothing proved the bundle: give --base %[2]s if you trust that directory", g.dir, shell.Word(g.base))
 	}
 	r := reportOf(changes, refusals, drift)
 	r.UpToDate = len(drift) == 0

@@ -96,9 +96,10 @@ func TestACheckKnowsTheBaseAndReadsNothingBelowIt(t *testing.T) {
 	copyManifests(t, b, "src")
 	b.ok(t, generation("vanilla", "kustomize", dir, "--base", "../src")...)
 	check := []string{"generate", "--os-cloud", "sim-demo", "--check", "--output-dir", dir}
-	if stdout, stderr, code := b.run(t, check...); code != OK {
-		t.Errorf("want exit 0, got %d: %s%s", code, stdout, stderr)
+	if stdout, stderr, code := b.run(t, check...); code != Failure || !strings.Contains(stderr, "Nothing proved the bundle: give --base ../src if you trust that directory") {
+		t.Errorf("want exit 1, because the base is outside of the working directory, got %d: %s%s", code, stdout, stderr)
 	}
+	b.ok(t, append(check, "--base", "../src")...)
 	if err := os.RemoveAll(filepath.Join(b.dir, "src")); err != nil {
 		t.Fatal(err)
 	}

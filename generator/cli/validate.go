@@ -9,9 +9,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cinder-csi/cinder-csi/generator/plan"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/generator/verify"
 	"github.com/cinder-csi/cinder-csi/generator/worktree"
+	"github.com/cinder-csi/cinder-csi/internal/shell"
 )
 
 func newValidateCommand(w *World) *cobra.Command {
@@ -30,15 +32,11 @@ DIR is read, fetched or run, whatever its files say; for a bundle that was made 
 			if dir.CRLF {
 				fmt.Fprintln(w.Stderr, "Warning: "+crlf(dir.Path))
 			}
-			var findings []error
-			for _, name := range edited {
-				findings = append(findings, errors.New(notAsGenerated(name)+"; restore it, or run generate --force, which drops the edit. Keep your changes in an overlay or a values file outside of the directory"))
-			}
 			if err := checkGivenBase(dir, base); err != nil {
 				return err
 			}
-			objects, err := w.verified(dir.Path, base, tree, dir.Plan.Target, dir.Plan.Format)
-			if err := errors.Join(append(findings, err)...); err != nil {
+			objects, err := w.genuine(dir, base, tree, edited)
+			if err != nil {
 				return err
 			}
 			for _, plane := range verify.PlaneNames(objects) {
@@ -49,6 +47,54 @@ DIR is read, fetched or run, whatever its files say; for a bundle that was made 
 	}
 	baseFlag(c, &base)
 	return c
+}
+
+// genuine returns the objects of a bundle that is as a generator made it. One error lists every finding.
+func (w *World) genuine(dir *worktree.Dir, base string, tree map[string][]byte, edited []string) ([]verify.Object, error) {
+	if len(edited) == 0 {
+		var err error
+		if edited, err = w.unlike(dir); err != nil {
+			return nil, err
+		}
+	}
+	var findings []error
+	for _, name := range edited {
+		findings = append(findings, errors.New(notAsGenerated(name)+"; restore it, or run generate --force, which drops the edit. Keep your changes in an overlay or a values file outside of the directory"))
+	}
+	foreign, err := dir.Misleading(tree)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range foreign {
+		findings = append(findings, fmt.Errorf("%s is in the way: %s; move it out of the directory", f.Path, f.InTheWay()))
+	}
+	objects, err := w.verified(dir.Path, base, tree, dir.Plan.Target, dir.Plan.Format)
+	return objects, errors.Join(append(findings, err)...)
+}
+
+// unlike are the files that this version does not make of the decisions in plan.yaml: whoever edits a file can correct its sum there, too.
+func (w *World) unlike(dir *worktree.Dir) ([]string, error) {
+	if dir.Plan.Generator != w.Version {
+		fmt.Fprintf(w.Stderr, "Warning: generator %q made %s, and this is %s, so the files are compared with their sums alone. generate --check compares them with the cloud and the configuration\n",
+			dir.Plan.Generator, dir.Path, w.Version)
+		return nil, nil
+	}
+	r, err := plan.FromDocument(*dir.Plan)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", dir.Path, err)
+	}
+	tree, _, err := render(r, dir.Plan.Base)
+	if err != nil {
+		return nil, err
+	}
+	changes, err := dir.Changes(tree)
+	var names []string
+	for _, c := range changes {
+		if !c.Misleads {
+			names = append(names, c.Path)
+		}
+	}
+	return names, err
 }
 
 // oneDir is for commands that read one bundle.
@@ -71,7 +117,7 @@ func checkGivenBase(dir *worktree.Dir, base string) error {
 	if dir.Plan.Base == "" || base != "" {
 		return nil
 	}
-	return fmt.Errorf("%s was made with --base %s, and nothing outside of the directory is read unless the command line names it: give --base %s too", dir.Path, dir.Plan.Base, dir.Plan.Base)
+	return fmt.Errorf("%s was made with --base %s, and nothing outside of the directory is read unless the command line names it: give --base %[2]s too", dir.Path, shell.Word(dir.Plan.Base))
 }
 
 // openBundle opens a directory that must hold a bundle.

@@ -268,7 +268,7 @@ func (d *Dir) Changes(want map[string][]byte) ([]FileChange, error) {
 	for p := range d.hashes {
 		paths[p] = true
 	}
-	changes, err := d.misleading(want)
+	changes, err := d.Misleading(want)
 	if err != nil {
 		return nil, err
 	}
@@ -289,8 +289,8 @@ func (d *Dir) Changes(want map[string][]byte) ([]FileChange, error) {
 	return changes, nil
 }
 
-// misleading are files beside a kustomization of the bundle that make Argo CD or kustomize build something else. No run writes them.
-func (d *Dir) misleading(want map[string][]byte) ([]FileChange, error) {
+// Misleading are the files that make Argo CD, Flux or kustomize build something else than the tree, in each directory that a bundle of any target has. No run writes them.
+func (d *Dir) Misleading(want map[string][]byte) ([]FileChange, error) {
 	root, err := os.OpenRoot(d.Path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -298,20 +298,27 @@ func (d *Dir) misleading(want map[string][]byte) ([]FileChange, error) {
 		return nil, err
 	}
 	defer root.Close()
+	places := map[string]bool{".": true, "management": true, "guest": true}
+	for p := range want {
+		places[path.Dir(p)] = true
+	}
 	var found []FileChange
-	for _, p := range slices.Sorted(maps.Keys(want)) {
-		if path.Base(p) != "kustomization.yaml" {
-			continue
-		}
-		entries, _ := fs.ReadDir(root.FS(), path.Dir(p)) // one that does not exist has none
+	for place := range places {
+		entries, _ := fs.ReadDir(root.FS(), place) // one that does not exist has none
 		for _, e := range entries {
-			if strings.HasPrefix(e.Name(), ".argocd-source") || slices.Contains([]string{"kustomization.yml", "Kustomization", "Chart.yaml"}, e.Name()) {
-				found = append(found, FileChange{Path: path.Join(path.Dir(p), e.Name()), Action: Remove, Foreign: true, Misleads: true})
+			p := path.Join(place, e.Name())
+			_, wanted := want[p]
+			_, ours := d.hashes[p]
+			if !wanted && !ours && (strings.HasPrefix(e.Name(), ".argocd-source") || slices.Contains(otherTools, e.Name())) {
+				found = append(found, FileChange{Path: p, Action: Remove, Foreign: true, Misleads: true})
 			}
 		}
 	}
 	return found, nil
 }
+
+// otherTools are the names by which such a tool chooses how it builds a directory.
+var otherTools = []string{"kustomization.yaml", "kustomization.yml", "Kustomization", "Chart.yaml"}
 
 func (d *Dir) change(p string, want map[string][]byte) (FileChange, bool, error) {
 	content, wanted := want[p]

