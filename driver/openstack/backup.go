@@ -34,7 +34,7 @@ type wireBackup struct {
 func (w wireBackup) snapshot() volume.Snapshot {
 	b := volume.Snapshot{
 		ID: volume.SnapshotID(w.ID), Name: w.Name, Volume: volume.ID(w.Volume), Status: volume.Status(w.Status), Size: gib(w.Size), Metadata: w.Metadata,
-		Backup: true, Reason: toldTenants(w.FailReason), From: volume.SnapshotID(w.Snapshot), Zone: w.Zone, Objects: w.Objects, Incremental: w.Incremental,
+		Backup: true, Reason: cloud.Public(w.FailReason), From: volume.SnapshotID(w.Snapshot), Zone: w.Zone, Objects: w.Objects, Incremental: w.Incremental,
 	}
 	b.CreatedAt, _ = time.Parse("2006-01-02T15:04:05", w.CreatedAt) // as for volumes
 	b.DataAt, _ = time.Parse("2006-01-02T15:04:05", w.DataAt)

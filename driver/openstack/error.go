@@ -2,13 +2,10 @@ package openstack
 
 import (
 	"bytes"
-	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -20,7 +17,6 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
 	"github.com/cinder-csi/cinder-csi/internal/pages"
-	"github.com/cinder-csi/cinder-csi/internal/secret"
 )
 
 // errorRule gives the error kind for one kind of HTTP answer.
@@ -189,7 +185,7 @@ func failureOf(ctx context.Context, r request, err error) *volume.Error {
 	case errors.As(err, &login):
 		return loginError(ctx, r, login.ErrReauth)
 	case errors.As(err, &answer):
-		return answerError(r, answer, errors.As(err, new(*gophercloud.ErrErrorAfterReauthentication)))
+		return answerError(r, answer, said(err), errors.As(err, new(*gophercloud.ErrErrorAfterReauthentication)))
 	}
 	var throttled transport.ThrottledError
 	switch left := volume.CallerLeft(ctx); {
@@ -200,7 +196,7 @@ func failureOf(ctx context.Context, r request, err error) *volume.Error {
 	case left != nil && transport.NeverSent(err):
 		return notSent(r, left)
 	}
-	return volume.Errorf(volume.Unavailable, "%s: no usable answer from %s: %w", r.object, serviceName(r), withoutURL(err)).Cause(unanswered(err)).Op(r.verb)
+	return volume.Errorf(volume.Unavailable, "%s: no usable answer from %s: %w", r.object, serviceName(r), err).Cause(unanswered(err)).Op(r.verb)
 }
 
 // unanswered is the cause of a request that got no usable answer.
@@ -215,7 +211,7 @@ func unanswered(err error) cause.ID {
 // and their failures are JSON under one of faultNames. An ingress or a load balancer without a route to the service answers 404 by itself, with
 // neither; a firewall answers 403. Such an answer says nothing about an object.
 func fromService(answer gophercloud.ErrUnexpectedResponseCode) bool {
-	name, _ := faultIn(answer.Body)
+	name, _ := cloud.Fault(answer.Body)
 	return requestID(answer.ResponseHeader) != "" || slices.Contains(faultNames, name) ||
 		strings.HasPrefix(answer.ResponseHeader.Get("WWW-Authenticate"), "Keystone")
 }
@@ -232,9 +228,15 @@ func proxyError(r request, answer gophercloud.ErrUnexpectedResponseCode) *volume
 		r.object, answer.Actual, http.StatusText(answer.Actual), serviceName(r), serviceName(r)).Cause(cause.CloudProxy).Op(r.verb)
 }
 
+// said is the message of the service in an answer.
+func said(err error) string {
+	var failure *cloud.RequestError
+	errors.As(err, &failure)
+	return failure.Said
+}
+
 // answerError is the error of an answer with another status than that of success.
-func answerError(r request, answer gophercloud.ErrUnexpectedResponseCode, freshToken bool) *volume.Error {
-	_, text := faultIn(answer.Body)
+func answerError(r request, answer gophercloud.ErrUnexpectedResponseCode, text string, freshToken bool) *volume.Error {
 	kind, why := kindOf(answer.Actual, r.verb, text)
 	if kind != volume.Unavailable && !fromService(answer) {
 		return proxyError(r, answer)
@@ -292,54 +294,11 @@ func loginError(ctx context.Context, r request, err error) *volume.Error {
 		return volume.Errorf(volume.Unauthenticated, "%s: Keystone refused a new token: the credential expired at %s; put a new one into the Secret ("+pages.RotateCredentials.String()+")",
 			r.object, expired.At.UTC().Format(time.RFC3339)).Cause(cause.CloudCredentials).Op(r.verb)
 	}
-	if errors.As(err, &answer) {
-		_, text := faultIn(answer.Body)
-		said := fmt.Sprintf("HTTP %d: %s", answer.Actual, cmp.Or(text, http.StatusText(answer.Actual))) // gophercloud names the URL, which may have a login
-		if answer.Actual < 500 && answer.Actual != http.StatusTooManyRequests {
-			return volume.Errorf(volume.Unauthenticated, "%s: Keystone refused a new token: %s", r.object, said).Cause(cause.CloudCredentials).Op(r.verb)
-		}
-		return volume.Errorf(volume.Unavailable, "%s: cannot get a new token: %s", r.object, said).Cause(cause.CloudUnreachable).Op(r.verb)
+	if errors.As(err, &answer) && answer.Actual < 500 && answer.Actual != http.StatusTooManyRequests {
+		return volume.Errorf(volume.Unauthenticated, "%s: Keystone refused a new token: %w", r.object, err).Cause(cause.CloudCredentials).Op(r.verb)
 	}
 	// One cause is a canceled context of another caller, who also waited for the new token.
-	return volume.Errorf(volume.Unavailable, "%s: cannot get a new token: %w", r.object, withoutURL(err)).Cause(unanswered(err)).Op(r.verb)
-}
-
-// withoutURL removes the URL that net/http puts before its errors; the error names the object already.
-func withoutURL(err error) error {
-	var outer *url.Error
-	if errors.As(err, &outer) {
-		err = outer.Err
-	}
-	return cleanError{err}
-}
-
-// cleanError shortens a text that may quote the answer of a cloud, such as a number of a million digits.
-type cleanError struct{ error }
-
-func (e cleanError) Error() string { return cloud.Clean(e.error.Error()) }
-func (e cleanError) Unwrap() error { return e.error }
-
-// faultIn returns the key and the message of an error body: {"badRequest": {"code": 400, "message": "…"}}, under any key. It ignores anything
-// else: the HTML of a proxy says less than the status.
-func faultIn(body []byte) (name, text string) {
-	var faults map[string]json.RawMessage
-	if json.Unmarshal(body, &faults) != nil {
-		return "", ""
-	}
-	for name, raw := range faults {
-		var fault struct {
-			Message string `json:"message"`
-		}
-		if json.Unmarshal(raw, &fault) == nil && fault.Message != "" {
-			return name, toldTenants(fault.Message)
-		}
-	}
-	return "", ""
-}
-
-// toldTenants is a text of the cloud as an event may have it. A gateway may repeat the token of a request, and tenants read events.
-func toldTenants(text string) string {
-	return secret.Tokens.ReplaceAllString(cloud.Clean(text), "REDACTED")
+	return volume.Errorf(volume.Unavailable, "%s: cannot get a new token: %w", r.object, err).Cause(unanswered(err)).Op(r.verb)
 }
 
 func serviceName(r request) string {

@@ -88,5 +88,5 @@ func (c *Cloud) failure(ctx context.Context, object, id string) (string, error) 
 			texts = append(texts, m.Text)
 		}
 	}
-	return toldTenants(strings.Join(texts, "; ")), err
+	return cloud.Public(strings.Join(texts, "; ")), err
 }

@@ -151,7 +151,7 @@ func (c *Cloud) send(ctx context.Context, login *cloud.Cloud, r request) error {
 	var sent transport.Sent
 	limited = sent.Watch(limited)
 	options := &gophercloud.RequestOpts{JSONBody: r.body, KeepResponseBody: r.into != nil, OkCodes: []int{r.ok}}
-	resp, err := client.Request(limited, r.call.Method, client.ServiceURL(r.path(login.ProjectID())), options)
+	resp, err := login.Send(limited, client, r.call.Method, client.ServiceURL(r.path(login.ProjectID())), options)
 	if err == nil && r.into != nil {
 		err = cloud.Decode(resp.Body, r.into)
 		_ = resp.Body.Close()
@@ -222,5 +222,5 @@ const maxRequestID = 64
 
 func requestID(h http.Header) string {
 	id := cmp.Or(h.Get("X-Openstack-Request-Id"), h.Get("X-Compute-Request-Id"))
-	return toldTenants(id[:min(len(id), maxRequestID)])
+	return cloud.Public(id[:min(len(id), maxRequestID)])
 }

@@ -158,11 +158,13 @@ func (l *requestLog) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := l.next.RoundTrip(r)
 	outcome := "failed"
 	if err == nil {
-		outcome = cloud.Clean(resp.Status)
+		outcome = fmt.Sprintf("%d %s", resp.StatusCode, http.StatusText(resp.StatusCode))
 	}
+	address := *r.URL
+	address.User = nil
 	l.lock.Lock()
 	defer l.lock.Unlock()
-	fmt.Fprintf(l.out, "%s %s: %s in %s\n", r.Method, cloud.Clean(r.URL.Redacted()), outcome, time.Since(began).Round(time.Millisecond))
+	fmt.Fprintf(l.out, "%s %s: %s in %s\n", r.Method, cloud.Public(address.String()), outcome, time.Since(began).Round(time.Millisecond))
 	return resp, err
 }
 

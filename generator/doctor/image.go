@@ -40,7 +40,7 @@ func (r *Report) CheckImages(ctx context.Context, references []string, through h
 		c.check(ctx, image)
 	}
 	for _, registry := range slices.Sorted(maps.Keys(c.unreachable)) {
-		r.add("image", Warning, fmt.Sprintf("registry %s cannot be asked for %d images: %s", registry, len(c.unasked[registry]), cloud.Clean(c.unreachable[registry].Error())),
+		r.add("image", Warning, fmt.Sprintf("registry %s cannot be asked for %d images: %s", registry, len(c.unasked[registry]), cloud.Public(c.unreachable[registry].Error())),
 			"doctor does not know whether the nodes can pull them", "check the network, or name a mirror in spec.images")
 	}
 	r.notChecked("whether the nodes can pull the images", "the registries were asked from here, with the credentials of this user",
@@ -50,7 +50,7 @@ func (r *Report) CheckImages(ctx context.Context, references []string, through h
 func (c *images) check(ctx context.Context, image string) {
 	ref, err := name.ParseReference(image)
 	if err != nil {
-		c.report.add("image", Error, "image "+image+" is not a reference: "+cloud.Clean(err.Error()), "kubelet cannot pull it", "correct spec.images")
+		c.report.add("image", Error, "image "+image+" is not a reference: "+cloud.Public(err.Error()), "kubelet cannot pull it", "correct spec.images")
 		return
 	}
 	if key := unpublished[ref.Context().Name()]; key != "" {

@@ -20,16 +20,10 @@ func (c *cloudCheck) get(ctx context.Context, service, microversion, path string
 	if err != nil {
 		return err
 	}
-	options := &gophercloud.RequestOpts{OkCodes: []int{http.StatusOK}}
 	if service == "identity" {
-		options.MoreHeaders = map[string]string{"X-Subject-Token": client.Token()}
+		client.MoreHeaders = map[string]string{"X-Subject-Token": client.Token()}
 	}
-	resp, err := client.Get(ctx, client.Endpoint+path, body, options)
-	if resp != nil {
-		resp.Body.Close()
-	}
-	cloud.CleanStrings(body)
-	return err
+	return c.cloud.Read(ctx, client, client.Endpoint+path, body, http.StatusOK)
 }
 
 // probe is a reading request of the driver, sent once to see whether it is allowed.

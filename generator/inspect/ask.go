@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -40,23 +39,10 @@ type requestError struct {
 }
 
 func (e *requestError) Error() string {
-	return fmt.Sprintf("%s: GET %s: %s", e.service, e.url, reasonOf(e.cause))
+	return fmt.Sprintf("%s: GET %s: %s", e.service, e.url, e.cause)
 }
 
 func (e *requestError) Unwrap() error { return e.cause }
-
-// reasonOf is what an error says besides the URL, which stands before it already.
-func reasonOf(err error) string {
-	var answer gophercloud.ErrUnexpectedResponseCode
-	var network *url.Error
-	switch {
-	case errors.As(err, &answer):
-		return fmt.Sprintf("HTTP %d: %s", answer.Actual, message(answer.Body))
-	case errors.As(err, &network):
-		return network.Err.Error()
-	}
-	return err.Error()
-}
 
 // get reads one answer into body; path is below the service's endpoint. An answer without the key is none: a proxy gives it, or a service
 // that is not yet up. Without a key, an empty object is an answer.
@@ -77,10 +63,7 @@ func (a *asker) fetch(ctx context.Context, client *gophercloud.ServiceClient, ad
 		return ctx.Err()
 	}
 	var text json.RawMessage
-	resp, err := client.Get(ctx, address, &text, &gophercloud.RequestOpts{OkCodes: []int{http.StatusOK, http.StatusMultipleChoices}})
-	if resp != nil {
-		resp.Body.Close()
-	}
+	err := a.cloud.Read(ctx, client, address, &text, http.StatusOK, http.StatusMultipleChoices)
 	if err == nil {
 		err = decode(text, key, body)
 	}
@@ -88,21 +71,20 @@ func (a *asker) fetch(ctx context.Context, client *gophercloud.ServiceClient, ad
 		if ctx.Err() != nil {
 			a.lock.Lock()
 			defer a.lock.Unlock()
-			a.unanswered = append(a.unanswered, "GET "+plainURL(address))
+			a.unanswered = append(a.unanswered, "GET "+cloud.PlainURL(address))
 		}
-		return &requestError{service: client.Type, url: plainURL(address), cause: err}
+		return &requestError{service: client.Type, url: cloud.PlainURL(address), cause: err}
 	}
 	return nil
 }
 
 // decode reads the text of an answer.
 func decode(text []byte, key string, body any) error {
-	if err := json.Unmarshal(text, body); err != nil {
+	if err := cloud.Unmarshal(text, body); err != nil {
 		return err
 	}
-	cloud.CleanStrings(body)
 	var keys map[string]json.RawMessage
-	if err := json.Unmarshal(text, &keys); err != nil {
+	if err := cloud.Unmarshal(text, &keys); err != nil {
 		return err
 	}
 	if value, there := keys[key]; key != "" && (!there || string(value) == "null") {
@@ -127,16 +109,6 @@ func (a *asker) waitedFor() string {
 		names = append(slices.Clone(names[:mostUnanswered]), fmt.Sprintf("%d more", n-mostUnanswered))
 	}
 	return "; no answer to " + strings.Join(names, ", ")
-}
-
-// plainURL is a URL without the parts that can hold a secret or change from page to page.
-func plainURL(address string) string {
-	u, err := url.Parse(address)
-	if err != nil {
-		return "an address that is no URL"
-	}
-	u.User, u.RawQuery, u.Fragment = nil, "", ""
-	return u.String()
 }
 
 // factOf turns an answer into a fact. The kind of error decides the state.
@@ -166,7 +138,7 @@ func classify(err error) (v1alpha1.State, string) {
 	case http.StatusUnauthorized:
 		return v1alpha1.Denied, RefusedToken
 	case http.StatusForbidden:
-		if policy := deniedPolicy.FindStringSubmatch(string(answer.Body)); policy != nil {
+		if policy := deniedPolicy.FindStringSubmatch(err.Error()); policy != nil {
 			return v1alpha1.Denied, "policy " + policy[1]
 		}
 		return v1alpha1.Denied, "HTTP 403"
@@ -178,19 +150,6 @@ func classify(err error) (v1alpha1.State, string) {
 
 // deniedPolicy finds the rule that oslo.policy names in its refusals.
 var deniedPolicy = regexp.MustCompile(`Policy doesn't allow ([a-zA-Z0-9_:.-]+) to be performed`)
-
-// message is the sentence in an OpenStack error body: {"badRequest": {"code": 400, "message": "…"}}.
-func message(body []byte) string {
-	var wrapped map[string]struct {
-		Message string `json:"message"`
-	}
-	if json.Unmarshal(body, &wrapped) == nil {
-		for _, w := range wrapped {
-			return w.Message
-		}
-	}
-	return string(body)
-}
 
 func oneLine(s string) string {
 	s = strings.Join(strings.Fields(cloud.Clean(s)), " ")

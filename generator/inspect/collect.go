@@ -111,7 +111,7 @@ func (a *asker) readVersions(ctx context.Context, service string) (versions, err
 			return versions{v.Min, v.Version}, nil
 		}
 	}
-	return versions{}, &requestError{client.Type, plainURL(root + "/"), fmt.Errorf("the answer has no version %s", wanted)}
+	return versions{}, &requestError{client.Type, cloud.PlainURL(root + "/"), fmt.Errorf("the answer has no version %s", wanted)}
 }
 
 func (a *asker) zones(ctx context.Context, service string) v1alpha1.Fact[[]v1alpha1.Zone] {

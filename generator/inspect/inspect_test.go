@@ -263,7 +263,7 @@ func TestTypesOfACloudWhoseVersionsFailAreNotKnown(t *testing.T) {
 		}
 		return nil
 	}
-	if got := b.inspect(t, "demo").VolumeTypes; got.State != v1alpha1.Failed || got.Reason != "block-storage: GET "+address+"/volume/v3/: HTTP 503: later" {
+	if got := b.inspect(t, "demo").VolumeTypes; got.State != v1alpha1.Failed || got.Reason != "block-storage: GET "+address+"/volume/v3/: HTTP 503: Service Unavailable" {
 		t.Errorf("want the types failed, got %s: %s", got.State, got.Reason)
 	}
 }
@@ -283,7 +283,7 @@ func TestARefusalOrOutageOfOneQuestionIsItsOwnFactsAlone(t *testing.T) {
 		{"not there", http.StatusNotFound, "", v1alpha1.Unsupported, "HTTP 404"},
 		{"a microversion too high", http.StatusNotAcceptable, "", v1alpha1.Unsupported, "HTTP 406"},
 		{"an outage", http.StatusServiceUnavailable, `{"computeFault": {"message": "try\nagain"}}`, v1alpha1.Failed, "block-storage: GET " + limits + ": HTTP 503: try again"},
-		{"a bad request", http.StatusBadRequest, "gibberish", v1alpha1.Failed, "block-storage: GET " + limits + ": HTTP 400: gibberish"},
+		{"a bad request", http.StatusBadRequest, "gibberish", v1alpha1.Failed, "block-storage: GET " + limits + ": HTTP 400: Bad Request"},
 		{"no JSON", http.StatusOK, "<html>", v1alpha1.Failed, "block-storage: GET " + limits + ": invalid character '<' looking for beginning of value"},
 	}
 	for _, c := range cases {

@@ -9,7 +9,7 @@ func StateOf(err error) (v1alpha1.State, string) {
 	}
 	state, reason := classify(err)
 	if state == v1alpha1.Failed {
-		reason = oneLine(reasonOf(err)) // the caller names the request
+		reason = oneLine(err.Error()) // the caller names the request
 	}
 	return state, reason
 }

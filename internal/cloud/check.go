@@ -78,23 +78,15 @@ func (c *Cloud) PingService(ctx context.Context, serviceType string) error {
 	status, err := ping(ctx, c.transport, strings.TrimSuffix(endpoint, c.projectID+"/"))
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return errorf(ErrUnreachable, "cloud %s: no reply from %s at %s in time: %w", c.settings.Name, serviceType, withoutPassword(endpoint), ctx.Err())
+		return errorf(ErrUnreachable, "cloud %s: no reply from %s at %s in time: %w", c.settings.Name, serviceType, PlainURL(endpoint), ctx.Err())
 	case err != nil:
-		return errorf(ErrUnreachable, "cloud %s: cannot reach %s at %s: %w", c.settings.Name, serviceType, withoutPassword(endpoint), err)
+		return errorf(ErrUnreachable, "cloud %s: cannot reach %s at %s: %w", c.settings.Name, serviceType, PlainURL(endpoint), c.told(err))
 	case status == http.StatusNotFound: // a service has its own endpoint, so a proxy before it has answered
-		return serverError("cloud %s: %s at %s returns HTTP 404, so no route leads to the service", c.settings.Name, serviceType, withoutPassword(endpoint))
+		return serverError("cloud %s: %s at %s returns HTTP 404, so no route leads to the service", c.settings.Name, serviceType, PlainURL(endpoint))
 	case status >= http.StatusInternalServerError:
-		return serverError("cloud %s: %s at %s returns HTTP %d", c.settings.Name, serviceType, withoutPassword(endpoint), status)
+		return serverError("cloud %s: %s at %s returns HTTP %d", c.settings.Name, serviceType, PlainURL(endpoint), status)
 	}
 	return nil
-}
-
-func withoutPassword(endpoint string) string {
-	u, err := url.Parse(endpoint)
-	if err != nil {
-		return "its URL"
-	}
-	return u.Redacted()
 }
 
 // ping sends a GET without a token and reads the answer, so that the connection can be used again.
@@ -105,7 +97,7 @@ func ping(ctx context.Context, via http.RoundTripper, address string) (status in
 	}
 	resp, err := via.RoundTrip(request)
 	if err != nil {
-		return 0, err
+		return 0, &url.Error{Err: err}
 	}
 	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<20))
 	_ = resp.Body.Close()

@@ -1,14 +1,30 @@
 package cloud
 
 import (
+	"net/url"
 	"reflect"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/cinder-csi/cinder-csi/internal/secret"
 )
 
 // longestText is how many bytes Clean keeps of a text from a cloud. The texts of Cinder and Nova have at most 255 characters.
 const longestText = 1 << 10
+
+// Public is a text of a cloud as people, files, events and logs may have it: clean, and without credentials. A gateway may repeat those of a request.
+func Public(text string) string { return Clean(secret.Hide(text)) }
+
+// PlainURL is a URL without the parts that may hold a secret.
+func PlainURL(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return "an address that is no URL"
+	}
+	u.User, u.RawQuery, u.Fragment = nil, "", ""
+	return u.String()
+}
 
 // Clean makes a text from a cloud safe for a log, an error or a terminal. Control characters become U+FFFD, and so do invisible
 // characters that change the direction or look of the text after them. Line ends become blanks. Clean cuts a text that is longer

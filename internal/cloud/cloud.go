@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/x509"
 	"errors"
-	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
@@ -107,28 +106,12 @@ func Connect(ctx context.Context, s Settings, o Options) (*Cloud, error) {
 	if renew := provider.ReauthFunc; renew != nil {
 		provider.ReauthFunc = func(ctx context.Context) error {
 			if err := renew(ctx); err != nil {
-				return c.expired(withoutBody(err))
+				return c.expired(c.settings.told(err, ""))
 			}
 			return c.renewed()
 		}
 	}
 	return c, nil
-}
-
-// answerError is an answer of Keystone without the text of gophercloud. That has the URL, which may have a login, and the whole body.
-type answerError struct {
-	gophercloud.ErrUnexpectedResponseCode
-}
-
-func (e answerError) Error() string { return fmt.Sprintf("Keystone answers HTTP %d", e.Actual) }
-func (e answerError) Unwrap() error { return e.ErrUnexpectedResponseCode }
-
-func withoutBody(err error) error {
-	var answer gophercloud.ErrUnexpectedResponseCode
-	if errors.As(err, &answer) {
-		return answerError{answer}
-	}
-	return err
 }
 
 // ExpiredError is the refusal of a new token after the credential has expired.
@@ -223,14 +206,7 @@ func (c *Cloud) chooseEndpoints(catalog *tokens.ServiceCatalog) error {
 }
 
 // AuthURL is the configured URL of Keystone, without a user and a password: logs and bundles have it.
-func (c *Cloud) AuthURL() string {
-	u, err := url.Parse(c.settings.AuthURL)
-	if err != nil || u.User == nil {
-		return c.settings.AuthURL
-	}
-	u.User = nil
-	return u.String()
-}
+func (c *Cloud) AuthURL() string { return c.settings.plainURL() }
 
 // Name is the configured name of the cloud, for messages.
 func (c *Cloud) Name() string { return c.settings.Name }
@@ -246,11 +222,11 @@ func (c *Cloud) Region() string {
 // ProjectID is the project that the token is for.
 func (c *Cloud) ProjectID() string { return c.projectID }
 
-// Catalog lists the endpoints of the interface and region in use, in the order of the catalog.
+// Catalog lists the endpoints of the interface and region in use, in the order of the catalog, without logins.
 func (c *Cloud) Catalog() []CatalogEntry {
 	entries := make([]CatalogEntry, len(c.catalog))
 	for i, e := range c.catalog {
-		entries[i] = e.CatalogEntry
+		entries[i] = CatalogEntry{e.Type, PlainURL(e.URL)}
 	}
 	return entries
 }
@@ -262,7 +238,7 @@ func (c *Cloud) Unencrypted() []string {
 		u, err := url.Parse(e.URL)
 		used := slices.ContainsFunc(slices.Collect(maps.Values(services)), func(s knownService) bool { return slices.Contains(s.aliases, e.Type) })
 		if err == nil && used && u.Scheme == "http" && strings.HasPrefix(c.settings.AuthURL, "https:") {
-			all = append(all, Clean(u.Redacted()))
+			all = append(all, PlainURL(e.URL))
 		}
 	}
 	return all
@@ -272,10 +248,10 @@ func (c *Cloud) Unencrypted() []string {
 func (c *Cloud) Ping(ctx context.Context) error {
 	status, err := ping(ctx, c.observed, c.settings.AuthURL)
 	if err != nil {
-		return c.settings.loginError(ctx, &url.Error{Err: err})
+		return c.settings.loginError(ctx, err)
 	}
 	if status >= http.StatusInternalServerError {
-		return c.settings.refusal(status, c.settings.redactedURL())
+		return c.settings.refusal(status, c.settings.plainURL())
 	}
 	return nil
 }
@@ -292,13 +268,10 @@ func (c *Cloud) Close() {
 
 // loginError explains a failed login in one sentence. The status of a 4xx reply distinguishes a wrong password from a wrong URL.
 func (s Settings) loginError(ctx context.Context, err error) error {
-	at := s.redactedURL()
+	at := s.plainURL()
 	var answer gophercloud.ErrUnexpectedResponseCode
 	var network *url.Error
-	cause := err
-	if errors.As(err, &network) {
-		cause = network.Err
-	}
+	cause := s.told(err, "")
 	switch {
 	case ctx.Err() != nil:
 		return errorf(ErrUnreachable, "cloud %s: no reply from Keystone at %s in time: %w", s.Name, at, ctx.Err())
@@ -306,12 +279,12 @@ func (s Settings) loginError(ctx context.Context, err error) error {
 		return s.refusal(answer.Actual, at)
 	case errors.Is(err, errRedirect):
 		return errorf(ErrMisconfigured, "cloud %s: cannot log in at %s: %w; set an authentication URL that does not redirect", s.Name, at, cause)
-	case network != nil && errors.As(err, new(x509.UnknownAuthorityError)):
+	case errors.As(err, &network) && errors.As(err, new(x509.UnknownAuthorityError)):
 		return errorf(ErrUnreachable, "cloud %s: cannot reach Keystone at %s: %w; %s", s.Name, at, cause, s.caHint())
 	case network != nil:
 		return errorf(ErrUnreachable, "cloud %s: cannot reach Keystone at %s: %w", s.Name, at, cause)
 	}
-	return errorf(ErrMisconfigured, "cloud %s: the server at %s is not Keystone v3: %w", s.Name, at, err)
+	return errorf(ErrMisconfigured, "cloud %s: the server at %s is not Keystone v3: %w", s.Name, at, cause)
 }
 
 func (s Settings) refusal(status int, at string) error {

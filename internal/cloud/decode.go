@@ -27,11 +27,14 @@ func Decode(body io.Reader, into any) error {
 	case !errors.Is(err, io.EOF):
 		return err
 	}
-	if err := json.Unmarshal(text, into); err != nil {
-		return err
-	}
+	return Unmarshal(text, into)
+}
+
+// Unmarshal decodes JSON of a cloud and cleans every string.
+func Unmarshal(text []byte, into any) error {
+	err := json.Unmarshal(text, into)
 	CleanStrings(into)
-	return nil
+	return Settings{}.told(err, "")
 }
 
 // readSome reads until text has most bytes, or until an error. io.EOF counts as an error.

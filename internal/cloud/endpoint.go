@@ -3,7 +3,6 @@ package cloud
 import (
 	"cmp"
 	"context"
-	"errors"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -63,6 +62,24 @@ func (c *Cloud) ClientContext(ctx context.Context, serviceType, microversion str
 	}
 	return &gophercloud.ServiceClient{ProviderClient: c.provider, Endpoint: endpoint, Type: serviceType, Microversion: microversion}, nil
 }
+
+// Send sends a request of one of its clients. Its errors are RequestErrors, so nothing but this package has those of gophercloud.
+func (c *Cloud) Send(ctx context.Context, client *gophercloud.ServiceClient, method, address string, o *gophercloud.RequestOpts) (*http.Response, error) {
+	resp, err := client.Request(ctx, method, address, o)
+	return resp, c.told(err)
+}
+
+// Read sends a GET with Send, and cleans the texts of the answer.
+func (c *Cloud) Read(ctx context.Context, client *gophercloud.ServiceClient, address string, into any, ok ...int) error {
+	resp, err := c.Send(ctx, client, http.MethodGet, address, &gophercloud.RequestOpts{JSONResponse: into, OkCodes: ok})
+	if resp != nil {
+		resp.Body.Close()
+	}
+	CleanStrings(into)
+	return err
+}
+
+func (c *Cloud) told(err error) error { return c.settings.told(err, c.provider.Token()) }
 
 func (e *endpoints) of(ctx context.Context, serviceType string) (string, error) {
 	select {
@@ -143,13 +160,9 @@ func (c *Cloud) discover(ctx context.Context, serviceType, endpoint string, vers
 	resp, err := c.provider.Request(ctx, http.MethodGet, slash(endpoint), &gophercloud.RequestOpts{
 		OkCodes: []int{http.StatusOK, http.StatusMultipleChoices}, KeepResponseBody: true,
 	})
-	at := withoutPassword(endpoint)
-	var answer gophercloud.ErrUnexpectedResponseCode
-	switch {
-	case errors.As(err, &answer): // its text has the URL and the whole body, which a gateway may fill with the token of the request
-		return "", errorf(ErrUnreachable, "cloud %s: cannot read the versions of %s at %s: HTTP %d", c.settings.Name, serviceType, at, answer.Actual)
-	case err != nil:
-		return "", errorf(ErrUnreachable, "cloud %s: cannot read the versions of %s at %s: %w", c.settings.Name, serviceType, at, err)
+	at := PlainURL(endpoint)
+	if err != nil {
+		return "", errorf(ErrUnreachable, "cloud %s: cannot read the versions of %s at %s: %w", c.settings.Name, serviceType, at, c.told(err))
 	}
 	defer resp.Body.Close()
 	if err := Decode(resp.Body, &document); err != nil {

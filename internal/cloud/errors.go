@@ -1,8 +1,16 @@
 package cloud
 
 import (
+	"bytes"
+	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+
+	"github.com/gophercloud/gophercloud/v2"
 )
 
 // Kinds of failure before a cloud serves requests, for errors.Is. Every error of this package is one of these if a person can act
@@ -24,10 +32,10 @@ type Error struct {
 	cause   error
 }
 
-// errorf makes an error. It cleans the text, which may hold a reply of a cloud.
+// errorf makes an error. It makes the text public, which may hold a reply of a cloud.
 func errorf(reason error, format string, args ...any) *Error {
 	err := fmt.Errorf(format, args...)
-	return &Error{reason: reason, message: Clean(err.Error()), cause: errors.Unwrap(err)}
+	return &Error{reason: reason, message: Public(err.Error()), cause: errors.Unwrap(err)}
 }
 
 func (e *Error) Error() string { return e.message }
@@ -38,4 +46,83 @@ func (e *Error) Unwrap() []error {
 		return []error{e.reason}
 	}
 	return []error{e.reason, e.cause}
+}
+
+// RequestError is the failure of a request, with a text that people, files, events and logs may have. The texts of gophercloud and net/http have
+// the URL, which may have a login, and what the cloud has answered.
+type RequestError struct {
+	Said  string // the message of the service; empty if the answer has none
+	text  string
+	cause error
+}
+
+func (e *RequestError) Error() string { return e.text }
+func (e *RequestError) Unwrap() error { return e.cause }
+
+// shortestSecret is the length from which on a secret is taken out by its value. A shorter one may be an ordinary word.
+const shortestSecret = 8
+
+// told is an error of a request as a RequestError, without the secrets of the login. A request without a token is a login, which sends the password:
+// nothing of its answer is told.
+func (s Settings) told(err error, token string) error {
+	if err == nil {
+		return nil
+	}
+	hide := func(text []byte) []byte {
+		for _, secret := range []string{token, string(s.Token), string(s.Password), string(s.ApplicationCredentialSecret)} {
+			if len(secret) >= shortestSecret {
+				text = bytes.ReplaceAll(text, []byte(secret), []byte(redacted))
+			}
+		}
+		return text
+	}
+	e := &RequestError{cause: err}
+	var answer gophercloud.ErrUnexpectedResponseCode
+	var login *gophercloud.ErrUnableToReauthenticate
+	switch {
+	case errors.As(err, &login):
+		e.text = "cannot get a new token: " + reason(login.ErrReauth)
+	case errors.As(err, &answer):
+		if token != "" {
+			_, e.Said = Fault(hide(answer.Body))
+		}
+		e.text = fmt.Sprintf("HTTP %d: %s", answer.Actual, cmp.Or(e.Said, http.StatusText(answer.Actual)))
+	default:
+		e.text = reason(err)
+	}
+	e.text = Public(string(hide([]byte(e.text))))
+	return e
+}
+
+// quoted is what net/http and the decoders quote of an answer that they cannot read.
+var quoted = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|malformed MIME header line: .*`)
+
+// reason is the text of an error without the URL that net/http puts before it, and without what it quotes. Of a certificate it quotes names.
+func reason(err error) string {
+	var network *url.Error
+	if errors.As(err, &network) {
+		err = network.Err
+	}
+	if isTLS(err) {
+		return err.Error()
+	}
+	return quoted.ReplaceAllString(err.Error(), `"…"`)
+}
+
+// Fault returns the key and the message of an error body: {"badRequest": {"code": 400, "message": "…"}}, under any key. It ignores anything else:
+// the HTML of a proxy says less than the status.
+func Fault(body []byte) (name, message string) {
+	var faults map[string]json.RawMessage
+	if json.Unmarshal(body, &faults) != nil {
+		return "", ""
+	}
+	for name, raw := range faults {
+		var fault struct {
+			Message string `json:"message"`
+		}
+		if json.Unmarshal(raw, &fault) == nil && fault.Message != "" {
+			return name, Public(fault.Message)
+		}
+	}
+	return "", ""
 }

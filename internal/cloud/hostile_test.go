@@ -399,7 +399,7 @@ func TestInsecureSettingsAreReported(t *testing.T) {
 		"":                                      {Name: "c", AuthURL: "https://k/v3"},
 		"certificates of the cloud":             {Name: "c", AuthURL: "https://k/v3", Insecure: true},
 		"connection to http://k/v3":             {Name: "c", AuthURL: "http://k/v3"},
-		"connection to http://user:xxxxx@k/v3":  {Name: "c", AuthURL: "http://user:secret@k/v3"},
+		"connection to http://k/v3 is":          {Name: "c", AuthURL: "http://user:secret@k/v3"},
 		"connection to http://cinder.example/v": {Name: "c", AuthURL: "https://k/v3", Endpoints: map[string]string{"volume": "http://cinder.example/v"}},
 	} {
 		all := s.Weaknesses()

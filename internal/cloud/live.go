@@ -268,7 +268,7 @@ func (l *Live) reportMoves(old, next *Cloud) {
 	for _, service := range l.options.Services {
 		before, _, _ := old.catalogEndpoint(service)
 		if now, _, _ := next.catalogEndpoint(service); now != before && l.options.Moved != nil {
-			l.options.Moved(service, withoutPassword(now))
+			l.options.Moved(service, PlainURL(now))
 		}
 	}
 }

@@ -76,17 +76,11 @@ type Settings struct {
 
 // LogValue names the cloud and the user, without secrets.
 func (s Settings) LogValue() slog.Value {
-	return slog.GroupValue(slog.String("name", s.Name), slog.String("auth_url", s.redactedURL()), slog.String("user", s.who()),
+	return slog.GroupValue(slog.String("name", s.Name), slog.String("auth_url", s.plainURL()), slog.String("user", s.who()),
 		slog.String("region", s.Region))
 }
 
-func (s Settings) redactedURL() string {
-	u, err := url.Parse(s.AuthURL)
-	if err != nil {
-		return "(not a URL)"
-	}
-	return u.Redacted()
-}
+func (s Settings) plainURL() string { return PlainURL(s.AuthURL) }
 
 // who names the identity for messages.
 func (s Settings) who() string {
@@ -161,7 +155,7 @@ func (s Settings) Weaknesses() []string {
 	}
 	for _, address := range urls {
 		if u, err := url.Parse(address); err == nil && u.Scheme == "http" {
-			all = append(all, "cloud "+s.Name+": the connection to "+Clean(u.Redacted())+" is not encrypted; an attacker on the network can read the credentials. Use https")
+			all = append(all, "cloud "+s.Name+": the connection to "+PlainURL(address)+" is not encrypted; an attacker on the network can read the credentials. Use https")
 		}
 	}
 	return all

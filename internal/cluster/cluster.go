@@ -313,7 +313,7 @@ func statusError(status int, body []byte, failed func(error) error) error {
 		Message string `json:"message"`
 	}
 	_ = json.Unmarshal(body, &answer) // a proxy's answer has no message
-	reason := fmt.Sprintf("HTTP %d %s", status, cloud.Clean(answer.Message))
+	reason := fmt.Sprintf("HTTP %d %s", status, cloud.Public(answer.Message))
 	switch {
 	case status == http.StatusOK, status == http.StatusCreated:
 		return nil

@@ -80,11 +80,11 @@ func dialError(err error) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &upgrade) && containsAny(err.Error(), "403", "401", "forbidden"):
-		return fmt.Errorf("%w: %s", ErrDenied, cloud.Clean(err.Error()))
+		return fmt.Errorf("%w: %s", ErrDenied, cloud.Public(err.Error()))
 	case errors.As(err, &upgrade) && containsAny(err.Error(), "404", "not found"):
-		return fmt.Errorf("%w: %s", ErrNotFound, cloud.Clean(err.Error()))
+		return fmt.Errorf("%w: %s", ErrNotFound, cloud.Public(err.Error()))
 	}
-	return fmt.Errorf("%w: %s", ErrUnreachable, cloud.Clean(err.Error()))
+	return fmt.Errorf("%w: %s", ErrUnreachable, cloud.Public(err.Error()))
 }
 
 // readPage sends one GET over a forwarded port.
@@ -135,7 +135,7 @@ func refusal(failure io.Reader) string {
 	if err != nil || len(text) == 0 {
 		return ""
 	}
-	return "; kubelet says: " + cloud.Clean(string(text))
+	return "; kubelet says: " + cloud.Public(string(text))
 }
 
 func containsAny(text string, parts ...string) bool {

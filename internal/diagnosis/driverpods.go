@@ -110,7 +110,7 @@ func (r *reader) read(ctx context.Context, p rolePod, name string) ([]byte, bool
 	}
 	text, err := p.page(ctx, p.Namespace, p.Name, port, name)
 	if err != nil {
-		return gap(cloud.Clean(err.Error()), r.readByHand(err, p.Pod, port, name))
+		return gap(cloud.Public(err.Error()), r.readByHand(err, p.Pod, port, name))
 	}
 	return text, true
 }
@@ -213,7 +213,7 @@ func ReadAllOperations(ctx context.Context, from Clients) AllOperations {
 			Operations []Operation `json:"operations"`
 		}
 		if err := json.Unmarshal(text, &page); err != nil {
-			r.readings.Gaps = append(r.readings.Gaps, Gap{What: "the operations of pod " + p.Namespace + "/" + p.Name, Why: "the page is not what the driver sends: " + cloud.Clean(err.Error())})
+			r.readings.Gaps = append(r.readings.Gaps, Gap{What: "the operations of pod " + p.Namespace + "/" + p.Name, Why: "the page is not what the driver sends: " + cloud.Public(err.Error())})
 			continue
 		}
 		cloud.CleanStrings(&page)

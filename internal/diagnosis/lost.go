@@ -15,7 +15,6 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/cinder-csi/cinder-csi/internal/cloud"
 	"github.com/cinder-csi/cinder-csi/internal/cluster"
 	"github.com/cinder-csi/cinder-csi/internal/pages"
 	"github.com/cinder-csi/cinder-csi/internal/shell"
@@ -190,7 +189,7 @@ func (f *finder) contents(ctx context.Context) {
 	for _, list := range []struct{ resource, microversion string }{{"snapshots", ""}, {"backups", "3.43"}} {
 		objects, err := cinderList(ctx, f.reader, list.resource, list.microversion, func(v ListedVolume) string { return v.ID })
 		if err != nil {
-			f.readings.Gaps = append(f.readings.Gaps, Gap{What: "the " + list.resource + " in Cinder, so nothing is known of the VolumeSnapshotContents", Why: cloud.Clean(err.Error())})
+			f.readings.Gaps = append(f.readings.Gaps, Gap{What: "the " + list.resource + " in Cinder, so nothing is known of the VolumeSnapshotContents", Why: err.Error()})
 			return
 		}
 		for _, o := range objects {

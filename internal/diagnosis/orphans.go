@@ -11,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/cinder-csi/cinder-csi/driver/contract"
-	"github.com/cinder-csi/cinder-csi/internal/cloud"
 	"github.com/cinder-csi/cinder-csi/internal/cluster"
 	"github.com/cinder-csi/cinder-csi/internal/pages"
 )
@@ -68,7 +67,7 @@ func FindOrphans(ctx context.Context, from Clients, clusterID string) (Orphans, 
 	for _, list := range []struct{ kind, resource, microversion string }{{"volume", "volumes", ""}, {"snapshot", "snapshots", ""}, {"backup", "backups", "3.43"}} {
 		all, err := cinderList(ctx, r, list.resource, list.microversion, func(v ListedVolume) string { return v.ID })
 		if err != nil {
-			r.readings.Gaps = append(r.readings.Gaps, Gap{What: "the " + list.resource + " in Cinder", Why: cloud.Clean(err.Error())})
+			r.readings.Gaps = append(r.readings.Gaps, Gap{What: "the " + list.resource + " in Cinder", Why: err.Error()})
 			continue
 		}
 		for _, m := range all {

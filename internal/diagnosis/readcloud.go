@@ -19,7 +19,7 @@ func (r *reader) ask(ctx context.Context, what, service, microversion, path stri
 		return false, true
 	}
 	if err != nil {
-		r.readings.Gaps = append(r.readings.Gaps, Gap{What: what, Why: cloud.Clean(err.Error()), Do: "check the rights of the credentials with: " + r.Given.command(run("cinder-csi-generator", "doctor", "--skip-cluster"))})
+		r.readings.Gaps = append(r.readings.Gaps, Gap{What: what, Why: err.Error(), Do: "check the rights of the credentials with: " + r.Given.command(run("cinder-csi-generator", "doctor", "--skip-cluster"))})
 	}
 	return err == nil, false
 }
@@ -29,12 +29,7 @@ func (r *reader) send(ctx context.Context, service, microversion, path string, i
 	if err != nil {
 		return err
 	}
-	resp, err := client.Get(ctx, client.Endpoint+path, into, &gophercloud.RequestOpts{OkCodes: []int{http.StatusOK}})
-	if resp != nil {
-		resp.Body.Close()
-	}
-	cloud.CleanStrings(into)
-	return err
+	return r.Cloud.Read(ctx, client, client.Endpoint+path, into, http.StatusOK)
 }
 
 // readCloud reads the volume from Cinder, and the servers of its attachments and nodes from Nova.
@@ -114,7 +109,7 @@ func (r *reader) readVolumeDetails(ctx context.Context) {
 	var last cloudTime
 	for _, m := range messages.Messages {
 		if m.Resource == c.Volume.ID && !m.Created.Before(last.Time) {
-			c.Message, last = m.Text, m.Created
+			c.Message, last = cloud.Public(m.Text), m.Created
 		}
 	}
 }

@@ -306,7 +306,7 @@ func (r *reader) readOperations(ctx context.Context, p corev1.Pod) {
 		err = json.Unmarshal(text, &page)
 	}
 	if err != nil {
-		r.readings.Gaps = append(r.readings.Gaps, Gap{What: place, Why: cloud.Clean(err.Error()), Do: r.readByHand(err, p, port, "/debug/operations")})
+		r.readings.Gaps = append(r.readings.Gaps, Gap{What: place, Why: cloud.Public(err.Error()), Do: r.readByHand(err, p, port, "/debug/operations")})
 		return
 	}
 	cloud.CleanStrings(&page)

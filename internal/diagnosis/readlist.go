@@ -99,7 +99,7 @@ func (f *ListReadings) readCinder(ctx context.Context, r *reader) {
 	}
 	all, err := cinderList(ctx, r, "volumes", "", func(v ListedVolume) string { return v.ID })
 	if err != nil {
-		r.readings.Gaps = append(r.readings.Gaps, Gap{What: "the volumes in Cinder", Why: cloud.Clean(err.Error())})
+		r.readings.Gaps = append(r.readings.Gaps, Gap{What: "the volumes in Cinder", Why: err.Error()})
 		return
 	}
 	f.CinderRead = true
@@ -120,10 +120,9 @@ func cinderList[T any](ctx context.Context, r *reader, resource, microversion st
 			return nil, false, err
 		}
 		var items cloud.Items[T]
-		if err := json.Unmarshal(page[resource], &items); err != nil {
+		if err := cloud.Unmarshal(page[resource], &items); err != nil {
 			return nil, false, fmt.Errorf("the list of %s is not what Cinder sends: %w", resource, err)
 		}
-		cloud.CleanStrings(&items)
 		return items, page[resource+"_links"] != nil, nil
 	}, id)
 }

@@ -111,10 +111,10 @@ func ReadRemains(ctx context.Context, c *cloud.Cloud) (Remains, error) {
 	}
 	id := func(s RecoverableSnapshot) string { return s.ID }
 	if lost.Snapshots, err = cinderList(ctx, r, "snapshots", "", id); err != nil {
-		lost.Gaps = append(lost.Gaps, Gap{What: "the snapshots in Cinder", Why: cloud.Clean(err.Error())})
+		lost.Gaps = append(lost.Gaps, Gap{What: "the snapshots in Cinder", Why: err.Error()})
 	}
 	if lost.Backups, err = cinderList(ctx, r, "backups", "3.43", id); err != nil {
-		lost.Gaps = append(lost.Gaps, Gap{What: "the backups in Cinder", Why: cloud.Clean(err.Error())})
+		lost.Gaps = append(lost.Gaps, Gap{What: "the backups in Cinder", Why: err.Error()})
 	}
 	return lost, nil
 }

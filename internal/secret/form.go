@@ -14,13 +14,13 @@ type form struct {
 	pattern *regexp.Regexp
 }
 
-// forms are the credentials that a text shows by itself. In a login, a slash after a port begins a path, so that an @ behind it is of the path.
-// A password that nobody escaped may have a slash otherwise. (?i) takes ſ for an s, which has no other lower case.
+// forms are the credentials that a text shows by itself. What they capture is none of it. In a login, a slash after a port begins a path, so that an
+// @ behind it is of the path. A password that nobody escaped may have a slash otherwise. (?i) takes ſ for an s, which has no other lower case.
 var forms = []form{
-	{"a PRIVATE KEY", "private key", regexp.MustCompile(`PRIVATE KEY`)},
+	{"a PRIVATE KEY", "private key", regexp.MustCompile(`PRIVATE KEY(?:[A-Z ]*-----(?s:.*?)(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|$))?`)},
 	{encodedKey, "ls0tls1crudjti", regexp.MustCompile(`\bLS0tLS1CRUdJTi[A-Za-z0-9+/=_-]{8,}`)},
-	{"a login in a URL", "@", regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*:\\?/\\?/[^/\s:@"]*:(?:[^\s/@"]+|[^\s/@"]*[^\s/@"0-9][^\s/@"]*/[^\s@"]*)@`)},
-	{"a login before a host and port", "@", regexp.MustCompile(`(?:^|[\s"'=,(])[^\s/@:"'=,]+:[^\s/@"']+@[A-Za-z0-9.\[\]:-]+:[0-9]{1,5}\b`)},
+	{"a login in a URL", "@", regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*:\\?/\\?/)[^/\s:@"]*:(?:[^\s/@"]+|[^\s/@"]*[^\s/@"0-9][^\s/@"]*/[^\s@"]*)(@)`)},
+	{"a login before a host and port", "@", regexp.MustCompile(`(^|[\s"'=,(])[^\s/@:"'=,]+:[^\s/@"']+(@[A-Za-z0-9.\[\]:-]+:[0-9]{1,5})\b`)},
 	{"a token of Keystone", "gaaaa", regexp.MustCompile(`\bgAAAA[A-Za-z0-9_=-]{20,}`)},
 	{"a JSON Web Token", "eyj", regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,}(?:\.[A-Za-z0-9_-]*)?`)},
 	{"a token of OpenShift", "sha256~", regexp.MustCompile(`\bsha256~[A-Za-z0-9_-]{20,}`)},
@@ -29,8 +29,8 @@ var forms = []form{
 	{"a token of Vault", "hv", regexp.MustCompile(`\bhv[sbr]\.[A-Za-z0-9_-]{20,}`)},
 	{"a token of Slack", "xox", regexp.MustCompile(`\bxox[a-z]-[A-Za-z0-9-]{10,}`)},
 	{"an access key of AWS", "akia|asia", regexp.MustCompile(`\bA(?:KI|SI)A[A-Z0-9]{16}\b`)},
-	{"a header with credentials", "bearer|authorization", regexp.MustCompile(`(?i)\bbearer[ \t]+[A-Za-z0-9._~+/=-]{20,}|authorization["']?[ \t]*[:=][ \t]*["']?(?:basic|bearer|digest|negotiate|token)[ \t]+\S+`)},
-	{"a signed URL", "ig=|ignature=|redential=", regexp.MustCompile(`(?i)[?&](?:sig|signature|x-amz-signature|x-amz-credential|temp_url_sig)=[^\s&"'<>\\]+`)},
+	{"a header with credentials", "bearer|authorization", regexp.MustCompile(`(?i)\bbearer[ \t]+[A-Za-z0-9._~+/=-]{20,}|(authorization["']?[ \t]*[:=][ \t]*["']?)(?:basic|bearer|digest|negotiate|token)[ \t]+\S+`)},
+	{"a signed URL", "ig=|ignature=|redential=", regexp.MustCompile(`(?i)([?&](?:sig|signature|x-amz-signature|x-amz-credential|temp_url_sig)=)[^\s&"'<>\\]+`)},
 }
 
 // In says what kind of credential a text has in it; empty: none that it shows.
@@ -54,7 +54,7 @@ func (f form) mayBe(lower string) bool {
 	return false
 }
 
-// encodedKey may also be a certificate, which is no secret. Where too much is only a nuisance, Tokens takes both.
+// encodedKey may also be a certificate, which is no secret. Where too much is only a nuisance, Hide takes both.
 const encodedKey = "a PRIVATE KEY in base64"
 
 // longestKey is how many characters of base64 a key is looked for in, and mostKeys how often. A chain of certificates with its key is shorter.
@@ -93,13 +93,13 @@ func ofBase64(c rune) rune {
 	return '='
 }
 
-// Tokens matches the credentials that are nothing else from their first sign to their last.
-var Tokens = func() *regexp.Regexp {
-	var tokens []string
+// Hide takes out the credentials that a text shows by itself.
+func Hide(text string) string {
+	lower := strings.ToLower(text)
 	for _, f := range forms {
-		if strings.HasPrefix(f.pattern.String(), `\b`) {
-			tokens = append(tokens, f.pattern.String())
+		if f.mayBe(lower) {
+			text = f.pattern.ReplaceAllString(text, "${1}REDACTED${2}")
 		}
 	}
-	return regexp.MustCompile(strings.Join(tokens, "|"))
-}()
+	return text
+}

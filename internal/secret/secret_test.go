@@ -99,15 +99,22 @@ func TestAFormSaysWhatATextIs(t *testing.T) {
 	}
 }
 
-// The values in which the other forms appear as a whole.
-func TestTokensHaveNothingAround(t *testing.T) {
+// What is around a credential stays.
+func TestACredentialIsHiddenAndNothingElse(t *testing.T) {
+	const key = "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nS3cr3t\n-----END RSA PRIVATE KEY"
 	for text, want := range map[string]string{
-		"use glpat-S3cr3tP4ssw0rd01234 now":                         "use X now",
-		"id eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiIxMjM0In0.abc, and more": "id X, and more",
+		"use glpat-S3cr3tP4ssw0rd01234 now":                         "use REDACTED now",
+		"id eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiIxMjM0In0.abc, and more": "id REDACTED, and more",
 		"https://host:8080/u/@me":                                   "https://host:8080/u/@me",
-		"loaded LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0t":               "loaded X",
+		"loaded LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0t":               "loaded REDACTED",
+		"see https://user:S3cr3t@host/v3 there":                     "see https://REDACTED@host/v3 there",
+		"by user:S3cr3t@proxy:3128 there":                           "by REDACTED@proxy:3128 there",
+		"https://host/x?sv=1&sig=S3cr3t&se=2":                       "https://host/x?sv=1&sig=REDACTED&se=2",
+		"Authorization: Basic dXNlcg== and more":                    "Authorization: REDACTED and more",
+		key + "----- after it":                                      "-----BEGIN RSA REDACTED after it",
+		"it needs a PRIVATE KEY here":                               "it needs a REDACTED here",
 	} {
-		if got := Tokens.ReplaceAllString(text, "X"); got != want {
+		if got := Hide(text); got != want {
 			t.Errorf("%q: want %q, got %q", text, want, got)
 		}
 	}

@@ -112,11 +112,7 @@ var (
 	// userInfo is the part of a URL before the host. A password that nobody escaped may have every sign, so the last @ ends it. A digest of an
 	// image also follows an @.
 	userInfo = regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*:\\?/\\?/)([^\s<>"]*)@(sha256:[0-9a-f]{64})?`)
-	// userInfoOfProxy is the same without a scheme, as Go accepts it in the URL of a proxy: USER:PASSWORD@HOST:PORT.
-	userInfoOfProxy = regexp.MustCompile(`(^|[\s"'=,(])[^\s/@:"'=,]+:[^\s/@"']+(@[A-Za-z0-9.\[\]:-]+:[0-9]+)`)
-	pemKey          = regexp.MustCompile(`(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----.*?(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|$)`)
-	// signature is the one of a URL that its holder may use, as of object stores.
-	signature = regexp.MustCompile(`(?i)([?&](?:sig|signature|x-amz-signature|x-amz-credential|temp_url_sig)=)[^\s&"'<>\\]+`)
+	pemKey   = regexp.MustCompile(`(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----.*?(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|$)`)
 )
 
 // secretName reports whether the value of a key is a secret.
@@ -148,9 +144,7 @@ func (r *Redactor) Text(text string) string {
 	})
 	text = scheme.ReplaceAllString(text, "${1} "+Redacted)
 	text = userInfo.ReplaceAllStringFunc(text, withoutUser)
-	text = userInfoOfProxy.ReplaceAllString(text, "${1}"+Redacted+"${2}")
-	text = signature.ReplaceAllString(text, "${1}"+Redacted)
-	return r.Known(secret.Tokens.ReplaceAllString(text, Redacted))
+	return r.Known(secret.Hide(text))
 }
 
 // line takes out the rest of a line that begins with a secret key. Values in quotes and JSON are left to pairs, which knows where they end.
