@@ -10,6 +10,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/generator/plan"
 	"github.com/cinder-csi/cinder-csi/generator/verify"
 	"github.com/cinder-csi/cinder-csi/internal/diagnosis/command"
+	"github.com/cinder-csi/cinder-csi/internal/shell"
 )
 
 func complete(w *World, root *cobra.Command) {
@@ -71,5 +72,5 @@ func completeExplain(_ *cobra.Command, args []string, _ string) ([]string, cobra
 		}
 	}
 	slices.Sort(all)
-	return slices.Compact(all), cobra.ShellCompDirectiveNoFileComp
+	return shell.Candidates(slices.Compact(all)), cobra.ShellCompDirectiveNoFileComp
 }

@@ -1,6 +1,9 @@
 package cli
 
 import (
+	"bytes"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -71,6 +74,30 @@ func TestAnUnknownCommandGetsTheNearestOne(t *testing.T) {
 	} {
 		if stdout, stderr, code := b.run(t, test.args...); code != Usage || stdout != "" || !strings.Contains(stderr, test.says) {
 			t.Errorf("%q: want exit 64 and %q, got %d: %s", test.args, test.says, code, stderr)
+		}
+	}
+}
+
+// The next TAB runs the line, with what the shell wrote into it.
+func TestCompletionOffersNothingThatAShellRuns(t *testing.T) {
+	b := newBed(t)
+	b.env["OS_CLIENT_CONFIG_FILE"] = b.file(t, "odd.yaml", "clouds: {'`id`': {}, '$(id)': {}, 'a b': {}, good: {}}\n")
+	if got := candidates(t, b, "inspect", "--os-cloud", ""); got[0] != "good" || len(got) != 2 {
+		t.Errorf("got %q", got)
+	}
+	dir := vanillaBundle(t, b, "kustomize")
+	name := filepath.Join(dir, "plan.yaml")
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, bytes.ReplaceAll(text, []byte("fast"), []byte("`id`")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(dir)
+	for _, got := range candidates(t, b, "explain", "") {
+		if strings.Contains(got, "`") {
+			t.Errorf("explain: %q", got)
 		}
 	}
 }

@@ -49,7 +49,7 @@ where they are not given; so is the configuration of --check and --diff.`,
 				if hint := valueApart(args); hint != "" {
 					return fmt.Errorf("generate takes no argument, got %s%s", args[0], hint)
 				}
-				return fmt.Errorf("generate takes no argument; name the directory as --output-dir %s", args[0])
+				return fmt.Errorf("generate takes no argument; name the directory as --output-dir %s", shell.Word(args[0]))
 			}
 			return nil
 		},
@@ -75,7 +75,7 @@ where they are not given; so is the configuration of --check and --diff.`,
 // checkUsage finds what is wrong with the command line before the cloud is asked.
 func (g *generate) checkUsage() error {
 	if g.dir == "" && !slices.Contains(changeForms, g.output) {
-		return usage("-o %s: -o is the form of the changes (%s); name the directory as --output-dir %s", g.output, strings.Join(changeForms, ", "), g.output)
+		return usage("-o %s: -o is the form of the changes (%s); name the directory as --output-dir %s", g.output, strings.Join(changeForms, ", "), shell.Word(g.output))
 	}
 	if g.dir == "" {
 		return usage("--output-dir is missing: the directory to write. A new one needs --target (%s) and --format (%s) too", strings.Join(targets, ", "), strings.Join(formats, ", "))

@@ -52,11 +52,11 @@ func notAConfiguration(name string, content []byte) string {
 	case "", v1alpha1.KindDistribution:
 		return ""
 	case v1alpha1.KindInventory:
-		return fmt.Sprintf("--config %s is an inventory; give it as --inventory %s", name, name)
+		return fmt.Sprintf("--config %s is an inventory; give it as --inventory %s", name, shell.Word(name))
 	case v1alpha1.KindPlan:
 		return fmt.Sprintf("--config %s is the plan of a bundle. Copy what stands there below config to below spec of a new file", name)
 	case cloudsFile:
-		return fmt.Sprintf("--config %s is a clouds.yaml, and the configuration holds no credentials; name its cloud with --os-cloud and the file with OS_CLIENT_CONFIG_FILE=%s", name, name)
+		return fmt.Sprintf("--config %s is a clouds.yaml, and the configuration holds no credentials; name its cloud with --os-cloud and the file with OS_CLIENT_CONFIG_FILE=%s", name, shell.Word(name))
 	case chartValues, bundleFile:
 		return fmt.Sprintf("--config %s holds %s, which is for helm or kubectl; a configuration has the keys of a Distribution (cinder-csi-generator schema)", name, kind)
 	default:
@@ -68,9 +68,9 @@ func notAConfiguration(name string, content []byte) string {
 func notAnInventory(name string, content []byte) string {
 	switch kindOfFile(content) {
 	case cloudsFile:
-		return fmt.Sprintf("--inventory %s is a clouds.yaml; name its cloud with --os-cloud and the file with OS_CLIENT_CONFIG_FILE=%s", name, name)
+		return fmt.Sprintf("--inventory %s is a clouds.yaml; name its cloud with --os-cloud and the file with OS_CLIENT_CONFIG_FILE=%s", name, shell.Word(name))
 	case v1alpha1.KindDistribution:
-		return fmt.Sprintf("--inventory %s is a configuration; give it as --config %s", name, name)
+		return fmt.Sprintf("--inventory %s is a configuration; give it as --config %s", name, shell.Word(name))
 	case v1alpha1.KindPlan:
 		return fmt.Sprintf("--inventory %s is the plan of a bundle, which has no inventory; cinder-csi-generator inspect --os-cloud NAME --save FILE makes one", name)
 	}
@@ -81,9 +81,9 @@ func notAnInventory(name string, content []byte) string {
 func notAPlan(name string, content []byte) string {
 	switch kindOfFile(content) {
 	case v1alpha1.KindInventory:
-		return fmt.Sprintf("--check %s is an inventory; give it as --inventory %s, and the %s of a bundle to --check", name, name, worktree.PlanFile)
+		return fmt.Sprintf("--check %s is an inventory; give it as --inventory %s, and the %s of a bundle to --check", name, shell.Word(name), worktree.PlanFile)
 	case v1alpha1.KindDistribution:
-		return fmt.Sprintf("--check %s is a configuration; give it as --config %s, and the %s of a bundle to --check", name, name, worktree.PlanFile)
+		return fmt.Sprintf("--check %s is a configuration; give it as --config %s, and the %s of a bundle to --check", name, shell.Word(name), worktree.PlanFile)
 	}
 	return ""
 }
@@ -97,9 +97,9 @@ func notImported(name string, content []byte) string {
 	const hasIt = "The " + worktree.PlanFile + " of the bundle has its configuration"
 	switch kindOfFile(content) {
 	case v1alpha1.KindInventory:
-		return fmt.Sprintf("%s is an inventory of a cloud; give it as --inventory %s, beside the files of the other installation", file, name)
+		return fmt.Sprintf("%s is an inventory of a cloud; give it as --inventory %s, beside the files of the other installation", file, shell.Word(name))
 	case v1alpha1.KindDistribution:
-		return fmt.Sprintf("%s is a configuration of this generator already; give it as --config %s", file, name)
+		return fmt.Sprintf("%s is a configuration of this generator already; give it as --config %s", file, shell.Word(name))
 	case v1alpha1.KindPlan:
 		return fmt.Sprintf("%s is the plan of a bundle of this generator. It has the configuration of the bundle below config, and generate --check takes it from there", file)
 	case cloudsFile:

@@ -14,8 +14,8 @@ import (
 	"testing"
 )
 
-// command is the begin of a command in a text, up to what follows it. A sentence, a line or a quote ends it.
-var command = regexp.MustCompile("(?:^|[ (`$'\"\n])(?:kubectl|oc|openstack|helm|git|cinder-csi-generator|sed) -{0,2}[a-z](?:[^;:.`\n]|[.:][^ \n])*$")
+// command is the begin of a command in a text, or of flags that a sentence asks for, up to what follows it. A sentence, a line or a quote ends it.
+var command = regexp.MustCompile("(?:^|[ (`$'\"\n])(?:(?:kubectl|oc|openstack|helm|git|cinder-csi-generator|sed) -{0,2}[a-z](?:[^;:.`\n]|[.:][^ \n])*|(?:give|with|by|as|repeat|name) (?:--[a-z-]+[ =]|[A-Z_]+=))$")
 
 // verb is one verb of a format, with its index if it has one.
 var verb = regexp.MustCompile(`%[-+# 0-9.]*(?:\[(\d+)\])?[-+# 0-9.]*[a-zA-Z%]`)

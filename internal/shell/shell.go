@@ -6,6 +6,7 @@ package shell
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/cinder-csi/cinder-csi/driver/contract"
@@ -13,6 +14,8 @@ import (
 
 var (
 	plain = regexp.MustCompile(`^[a-zA-Z0-9_./:=,@%+-]+$`)
+	// A path of a field has brackets.
+	candidate = regexp.MustCompile(`^[a-zA-Z0-9_./:=,@%+][a-zA-Z0-9_./:=,@%+\[\]-]*$`)
 	// Most names of Kubernetes are DNS subdomains (RFC 1123).
 	name  = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
 	label = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
@@ -33,6 +36,11 @@ func Line(words ...string) string {
 		quoted[i] = Word(w)
 	}
 	return strings.Join(quoted, " ")
+}
+
+// Candidates are the names that a completion may offer. The shell writes a candidate into the line without quotes, and runs the line at the next TAB.
+func Candidates(names []string) []string {
+	return slices.DeleteFunc(names, func(s string) bool { return !candidate.MatchString(s) })
 }
 
 // ID is a UUID, or the placeholder for a text that is none.

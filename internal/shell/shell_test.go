@@ -25,6 +25,15 @@ func TestEveryTextStaysOneWord(t *testing.T) {
 	}
 }
 
+func TestACompletionOffersOnlyWhatIsAWordWithoutQuotes(t *testing.T) {
+	t.Parallel()
+	fit := []string{"sim-demo", "shop/data", "containers[driver].args", "a=b,c", "app.kubernetes.io/name"}
+	unfit := append([]string{"x\ty", "x\ry", "$x", "-v", "volumetype/`touch${IFS}x`"}, hostile...)
+	if diff := cmp.Diff(fit, shell.Candidates(append(unfit, fit...))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 func TestALineHasAsManyWordsAsItWasGiven(t *testing.T) {
 	t.Parallel()
 	out, err := exec.Command("sh", "-c", "for word in "+shell.Line(hostile...)+"; do printf '%s\\0' \"$word\"; done").Output()

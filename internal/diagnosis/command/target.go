@@ -71,7 +71,7 @@ func (v *command) completed(ctx context.Context, path, prefix string) []string {
 		names = append(names, prefix+o.Metadata.Name)
 	}
 	slices.Sort(names)
-	return names
+	return shell.Candidates(names)
 }
 
 // completeTargets offers claims of the namespace, and objects of a type behind TYPE/ or TYPE.
@@ -116,5 +116,5 @@ func (v *command) completeContexts(*cobra.Command, []string, string) ([]string, 
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return names, cobra.ShellCompDirectiveNoFileComp
+	return shell.Candidates(names), cobra.ShellCompDirectiveNoFileComp
 }

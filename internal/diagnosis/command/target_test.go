@@ -176,6 +176,11 @@ func TestTheControllerOfAHostedControlPlaneIsReadInItsOwnCluster(t *testing.T) {
 }
 
 func TestCompletionOffersNamesOfTheCluster(t *testing.T) {
+	const odd = `{"metadata": {"name": "$(id)"}}, `
+	objects := maps.Clone(shop)
+	for _, list := range []string{"/api/v1/namespaces", "/api/v1/namespaces/shop/persistentvolumeclaims", "/api/v1/persistentvolumes"} {
+		objects[list] = strings.Replace(objects[list], "[", "["+odd, 1) // a cluster of others
+	}
 	for _, test := range []struct {
 		args []string
 		want string
@@ -189,7 +194,7 @@ func TestCompletionOffersNamesOfTheCluster(t *testing.T) {
 		{[]string{"nowhere", ""}, ":4\n"},
 		{[]string{"a", "b", ""}, ":4\n"},
 	} {
-		stdout, stderr, code, _ := plugin(t, map[string]map[string]string{"": shop}, append([]string{"__complete", "volume"}, test.args...)...)
+		stdout, stderr, code, _ := plugin(t, map[string]map[string]string{"": objects}, append([]string{"__complete", "volume"}, test.args...)...)
 		if diff := cmp.Diff(test.want, stdout); diff != "" || code != 0 {
 			t.Errorf("%q: exit %d, %s(-want +got):\n%s", test.args, code, stderr, diff)
 		}

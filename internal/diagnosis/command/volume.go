@@ -19,6 +19,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
 	"github.com/cinder-csi/cinder-csi/internal/cluster"
 	"github.com/cinder-csi/cinder-csi/internal/diagnosis"
+	"github.com/cinder-csi/cinder-csi/internal/shell"
 )
 
 // ErrUsage is a command line that cannot work.
@@ -141,7 +142,7 @@ func CompleteClouds(env func(string) string) cobra.CompletionFunc {
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		return names, cobra.ShellCompDirectiveNoFileComp
+		return shell.Candidates(names), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 

@@ -103,7 +103,7 @@ func TestHelpOfThePluginNamesItAsKubectlDoes(t *testing.T) {
 
 func TestCompletionOfThePluginKnowsCommandsAndClouds(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "clouds.yaml")
-	if err := os.WriteFile(file, []byte("clouds: {production: {}, rehearsal: {}}\n"), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte("clouds: {production: {}, rehearsal: {}, '$(id)': {}, '`id`': {}, -v: {}}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	env := map[string]string{"OS_CLIENT_CONFIG_FILE": file}
