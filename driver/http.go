@@ -76,13 +76,14 @@ func localOnly(next http.Handler) http.Handler {
 	})
 }
 
-// serveHTTP serves pages until ctx ends.
-func serveHTTP(ctx context.Context, listener net.Listener, handler http.Handler) error {
+// ServeHTTP serves pages until ctx ends. It closes a connection after each answer, so that a client cannot keep any number of them.
+func ServeHTTP(ctx context.Context, listener net.Listener, handler http.Handler) error {
 	// Without these limits a client could hold connections and their buffers for ever.
 	server := &http.Server{
 		Handler: handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 2 * time.Minute,
-		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10,
+		MaxHeaderBytes: 16 << 10,
 	}
+	server.SetKeepAlivesEnabled(false)
 	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return err

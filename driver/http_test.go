@@ -35,7 +35,7 @@ func TestReadinessDependsOnTheCloudAndHealthDoesNot(t *testing.T) {
 				listener, ended := memnet.Listen(), make(chan error, 1)
 				ready := func(context.Context) error { return test.err }
 				go func() {
-					ended <- serveHTTP(ctx, listener, pages(config.Config{}, registry, ready, newStartup(1, ready).ready, &operation.List{}))
+					ended <- ServeHTTP(ctx, listener, pages(config.Config{}, registry, ready, newStartup(1, ready).ready, &operation.List{}))
 				}()
 				client := http.Client{Transport: &http.Transport{DialContext: listener.DialContext}}
 				for path, want := range test.want {

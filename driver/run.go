@@ -123,7 +123,7 @@ func Run(ctx context.Context, cfg config.Config, deps Dependencies) error {
 	}
 	if web != nil {
 		p.background.Go(func() error {
-			return serveHTTP(work, web, pages(cfg, p.registry, ready, onStartup, &operations))
+			return ServeHTTP(work, web, pages(cfg, p.registry, ready, onStartup, &operations))
 		})
 		// Without the page of the metrics nobody would see the result.
 		p.background.Go(func() error { checks.run(work, ready); return nil })

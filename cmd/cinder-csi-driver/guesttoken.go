@@ -8,10 +8,10 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"time"
 
 	"github.com/spf13/pflag"
 
+	"github.com/cinder-csi/cinder-csi/driver"
 	"github.com/cinder-csi/cinder-csi/driver/config"
 	"github.com/cinder-csi/cinder-csi/driver/guestaccess"
 )
@@ -41,9 +41,7 @@ func guestToken(ctx context.Context, args []string, stderr io.Writer) int {
 	if err != nil {
 		return failed(stderr, err)
 	}
-	health := &http.Server{Handler: healthOf(keeper), ReadHeaderTimeout: 5 * time.Second}
-	go func() { _ = health.Serve(listener) }()
-	defer health.Close()
+	go func() { _ = driver.ServeHTTP(ctx, listener, healthOf(keeper)) }()
 	if err := keeper.Run(ctx); err != nil {
 		return failed(stderr, err)
 	}

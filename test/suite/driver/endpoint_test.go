@@ -3,6 +3,7 @@ package driver_test
 import (
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -39,30 +40,38 @@ func TestReadinessRevealsNoAddressAndNoUser(t *testing.T) {
 }
 
 func TestAnIdleHTTPConnectionIsClosed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := startWith(t, simulated())
-		conn, err := d.Web.Dial(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer conn.Close()
-		begin := time.Now()
-		written := make(chan struct{})
-		go func() { // one byte of a header every nine seconds
-			defer close(written)
-			for _, b := range []byte("GET /healthz HTTP/1.1\r\nHost: driver\r\nX: " + strings.Repeat("x", 1000)) {
-				if _, err := conn.Write([]byte{b}); err != nil {
-					return
-				}
-				time.Sleep(9 * time.Second)
+	const request = "GET /healthz HTTP/1.1\r\nHost: driver\r\n"
+	for name, writes := range map[string][]string{ // one every nine seconds
+		"nothing":               nil,
+		"a byte of a header":    strings.Split(request+"X: "+strings.Repeat("x", 1000), ""),
+		"a request and silence": {request + "\r\n"},
+		"a request each time":   slices.Repeat([]string{request + "\r\n"}, 100),
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			d := startWith(t, simulated())
+			conn, err := d.Web.Dial(t.Context())
+			if err != nil {
+				t.Fatal(err)
 			}
-		}()
-		_, _ = io.Copy(io.Discard, conn)
-		if took := time.Since(begin); took > time.Minute {
-			t.Errorf("the connection was kept for %v", took)
-		}
-		<-written
-	})
+			defer conn.Close()
+			begin := time.Now()
+			written := make(chan struct{})
+			go func() {
+				defer close(written)
+				for _, text := range writes {
+					if _, err := io.WriteString(conn, text); err != nil {
+						return
+					}
+					time.Sleep(9 * time.Second)
+				}
+			}()
+			_, _ = io.Copy(io.Discard, conn)
+			if took := time.Since(begin); took > 11*time.Second {
+				t.Errorf("%s: the connection was kept for %v", name, took)
+			}
+			<-written
+		})
+	}
 }
 
 func TestANodeCallsOnlyTheMetadataService(t *testing.T) {
