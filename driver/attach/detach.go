@@ -63,9 +63,9 @@ func (s *Service) detachAll(ctx context.Context, lock *inflight.Work, v volume.V
 		}
 		errs = append(errs, s.detachFrom(ctx, lock, v, server))
 	}
-	for _, a := range foreign {
+	if len(foreign) > 0 {
 		errs = append(errs, volume.Errorf(volume.Conflict, "volume %s is attached to %s; the host may use the disk, so only an administrator can detach the volume there",
-			v.ID, a.Holder()).Cause(cause.DetachForeign).Op("detach"))
+			v.ID, volume.Volume{Attachments: foreign}.Holders()).Cause(cause.DetachForeign).Op("detach"))
 	}
 	return errors.Join(errs...) // its kind is that of the first
 }
@@ -80,6 +80,7 @@ func (s *Service) attachedTo(ctx context.Context, v volume.Volume, attachments [
 			foreign = append(foreign, a)
 		}
 	}
+	var kept []string
 	for _, a := range attachments {
 		switch {
 		case a.Server.Exists():
@@ -89,7 +90,10 @@ func (s *Service) attachedTo(ctx context.Context, v volume.Volume, attachments [
 		case slices.Contains(reachedHost, a.Status):
 			foreign = append(foreign, a)
 		}
-		s.log.WarnContext(ctx, "the driver keeps an attachment to a host that is no Nova server", "volume", v.ID, "attachment", a.ID, "status", a.Status)
+		kept = append(kept, a.ID+" in status "+string(a.Status))
+	}
+	if len(kept) > 0 {
+		s.log.WarnContext(ctx, "the driver keeps attachments to hosts that are no Nova servers", "volume", v.ID, "attachments", volume.Few(kept))
 	}
 	servers = append(servers, s.unconfirmedAttaches.servers(v.ID)...)
 	slices.Sort(servers)

@@ -182,12 +182,16 @@ func (seen observation) String() string {
 	if seen.serverState != "" {
 		text += ", and the server is " + seen.serverState
 	}
-	for _, a := range seen.others {
+	const few = 5 // the cloud chooses how many there are
+	for _, a := range seen.others[:min(few, len(seen.others))] {
 		to := "server " + string(a.Server)
 		if !a.Server.Exists() {
 			to = "a host that is no Nova server"
 		}
 		text += fmt.Sprintf("; attachment %s to %s is %s", a.ID, to, a.Status)
+	}
+	if more := len(seen.others) - few; more > 0 {
+		text += fmt.Sprintf("; and %d more", more)
 	}
 	return text
 }

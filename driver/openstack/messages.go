@@ -49,6 +49,9 @@ func (m *messages) pause(cause error) {
 	m.until, m.cause = time.Now().Add(messagesPause), cause
 }
 
+// mostTexts is how many messages a failure joins. The result is cut anyway.
+const mostTexts = 16
+
 // Failure implements volume.Cloud.
 func (c *Cloud) Failure(ctx context.Context, id volume.ID) (string, error) {
 	return c.failure(ctx, "volume "+string(id), string(id))
@@ -84,7 +87,7 @@ func (c *Cloud) failure(ctx context.Context, object, id string) (string, error) 
 	slices.SortStableFunc(answer.Messages, func(a, b userMessage) int { return cmp.Compare(a.Created, b.Created) })
 	var texts []string
 	for _, m := range answer.Messages {
-		if m.Level == "ERROR" && !slices.Contains(texts, m.Text) {
+		if m.Level == "ERROR" && len(texts) < mostTexts && !slices.Contains(texts, m.Text) {
 			texts = append(texts, m.Text)
 		}
 	}

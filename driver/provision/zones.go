@@ -89,7 +89,7 @@ func (s *Service) candidateZones(ctx context.Context, spec CreateSpec) (candidat
 	}
 	if len(candidates) == 0 {
 		return nil, nil, volume.Errorf(volume.NotInZone, "Cinder has no volume zone with the name or label %s; its zones are %s. If compute zones and volume zones have different names, "+
-			"map them with [Zone] sections in cloud.conf, or turn topology off", strings.Join(spec.Zones, " or "), strings.Join(existing, ", ")).Cause(cause.CreateZone).Op("create")
+			"map them with [Zone] sections in cloud.conf, or turn topology off", strings.Join(spec.Zones, " or "), volume.Few(existing)).Cause(cause.CreateZone).Op("create")
 	}
 	return candidates, nil, nil
 }
