@@ -67,6 +67,9 @@ func (a *attachCall) step(ctx context.Context) (attached bool, err error) {
 		return false, err
 	}
 	seen, next, err := a.observeNext(ctx)
+	if err == nil && (next == send || next == deleteStale) {
+		err = a.checkServer(ctx, a.server, "gets")
+	}
 	switch {
 	case err != nil:
 		return false, err
@@ -90,9 +93,6 @@ func (a *attachCall) send(ctx context.Context) (attached bool, err error) {
 		return false, a.refusal
 	}
 	if err := a.checkUnconfirmedDetach(a.id, a.server); err != nil {
-		return false, err
-	}
-	if err := a.checkServer(ctx, a.server, "gets"); err != nil {
 		return false, err
 	}
 	refusal := a.sendAttach(ctx, a.lock, a.volume, a.server)

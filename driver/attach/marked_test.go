@@ -44,3 +44,44 @@ func TestAMarkedServerIsReadOnceInTenMinutesAndAnotherEachTime(t *testing.T) {
 		}
 	})
 }
+
+// The node ID is the choice of whoever writes a CSINode. Only a read that shows the mark of this very server is kept.
+func TestOnlyAReadOfTheMarkMakesAServerKnown(t *testing.T) {
+	for name, change := range map[string]func(c *cloudtest.Cloud){
+		"without the mark":           func(*cloudtest.Cloud) {},
+		"with a mark that is longer": func(c *cloudtest.Cloud) { c.Sim.SetServerTags(string(cloudtest.ServerA), "role=k8s-node-2") },
+		"that cannot be read":        func(c *cloudtest.Cloud) { c.Fail["Server"] = volume.Errorf(volume.PermissionDenied, "HTTP 403") },
+		"that Nova does not have":    func(c *cloudtest.Cloud) { c.Fail["Server"] = volume.Errorf(volume.NotFound, "HTTP 404") },
+		"beside one that has it":     func(c *cloudtest.Cloud) { c.Sim.SetServerTags(string(cloudtest.ServerB), "role=k8s-node") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := cloudtest.New(t, cloudtest.OwnVolume(1, volume.Available), cloudtest.OwnVolume(2, volume.Available))
+				change(c)
+				s := New(c, c, Options{ServerMetadata: map[string]string{"role": "k8s-node"}})
+				_, _ = s.Attach(cloudtest.Within(t, 60), cloudtest.VolumeID(2), cloudtest.ServerB)
+				for range 2 {
+					if _, err := s.Attach(cloudtest.Within(t, 60), cloudtest.VolumeID(1), cloudtest.ServerA); err == nil {
+						t.Error("attached")
+					}
+				}
+				if s.marked.known(cloudtest.ServerA) {
+					t.Error("the server is known")
+				}
+			})
+		})
+	}
+}
+
+// A server that is no node neither gets a volume nor loses what is left of an attachment.
+func TestAnAttachOfAServerWithoutTheMarkDeletesNoAttachment(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := cloudtest.New(t, volume.Volume{ID: cloudtest.VolumeID(1), Status: volume.Reserved})
+		c.Record(cloudtest.VolumeID(1), toServer(cloudtest.ServerA, volume.AttachmentErrorAttaching))
+		_, err := New(c, c, Options{ServerMetadata: map[string]string{"role": "k8s-node"}}).Attach(cloudtest.Within(t, 60), cloudtest.VolumeID(1), cloudtest.ServerA)
+		cloudtest.WantKind(t, err, volume.NotOwned, false)
+		if c.Count("DeleteAttachment") != 0 {
+			t.Errorf("calls: %v", c.Calls)
+		}
+	})
+}
