@@ -156,6 +156,7 @@ func TestAwaitListsTheDisksBeforeItsDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newFakeFinder(t)
 		b.plug(t, "vdc", "b7e2d8c4-19f3-4a6e-9", Number{254, 32})
+		b.plug(t, "vdd", "WD-WX11D1234567", Number{254, 48}) // of the hardware: tenants read events
 		scan := filepath.Join(b.Sys, "class", "scsi_host", "host0", "scan")
 		if err := os.MkdirAll(filepath.Dir(scan), 0o755); err != nil {
 			t.Fatal(err)
@@ -167,7 +168,7 @@ func TestAwaitListsTheDisksBeforeItsDeadline(t *testing.T) {
 		defer cancel()
 		began := time.Now()
 		_, err := b.Await(ctx, vol)
-		wantKind(t, err, volume.DeadlineExceeded, string(vol), `vdc (serial "b7e2d8c4-19f3-4a6e-9")`)
+		wantKind(t, err, volume.DeadlineExceeded, string(vol), `vdc (serial "b7e2d8c4-19f3-4a6e-9"), vdd (serial "not of a volume")`)
 		if took := time.Since(began); took != 58*time.Second {
 			t.Errorf("want the answer two seconds before the deadline, got it after %s", took)
 		}

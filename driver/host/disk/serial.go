@@ -132,6 +132,17 @@ func (s Serial) String() string {
 	return "no answer since " + s.Unresponsive.Format(time.RFC3339)
 }
 
+// told is the serial for a message. Tenants read that in events, so it has no serial of a disk that is no volume.
+func (s Serial) told() Serial {
+	s.Values = slices.Clone(s.Values)
+	for i, v := range s.Values {
+		if v != "" && !isVolumeSerial(v) {
+			s.Values[i] = "not of a volume"
+		}
+	}
+	return s
+}
+
 // isSerialOf reports whether a disk of the volume shows this serial: the ID, or its first 20 characters.
 func isSerialOf(serial string, id volume.ID) bool {
 	return contract.IsUUID(string(id)) && (serial == string(id) || serial == string(id[:shortSerial]))
