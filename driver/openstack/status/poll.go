@@ -47,7 +47,7 @@ func (l *loop[ID, T]) poll(ctx context.Context) <-chan time.Time {
 	if l.kind.list != nil && len(ids(l.waiters)) > fewObjects {
 		var listed []*waiter[ID, T]
 		var everything bool
-		if alone, listed, everything = l.split(due); len(listed) > 0 {
+		if alone, listed, everything = l.split(due, now); len(listed) > 0 {
 			if at := l.startListing(ctx, listed[0].due, everything, now); !at.IsZero() && (next.IsZero() || at.Before(next)) {
 				next = at
 			}
@@ -112,19 +112,19 @@ func (l *loop[ID, T]) due(now time.Time) (due []*waiter[ID, T], next time.Time) 
 }
 
 // unlisted reports whether a listing of recent changes probably omits the object of a waiter.
-func (l *loop[ID, T]) unlisted(w *waiter[ID, T]) bool {
-	return w.once || !w.changed.IsZero() && time.Since(w.changed) > maxAge
+func (l *loop[ID, T]) unlisted(w *waiter[ID, T], now time.Time) bool {
+	return w.once || !w.changed.IsZero() && now.Sub(w.changed) > maxAge
 }
 
 // split divides the waiters into those that need a read of their object, and those that a listing serves. That is a listing of everything if
 // the reads would be too many.
-func (l *loop[ID, T]) split(due []*waiter[ID, T]) (alone, listed []*waiter[ID, T], everything bool) {
+func (l *loop[ID, T]) split(due []*waiter[ID, T], now time.Time) (alone, listed []*waiter[ID, T], everything bool) {
 	var unlisted []*waiter[ID, T]
 	for _, w := range due {
 		switch {
 		case w.omitted:
 			alone = append(alone, w)
-		case l.unlisted(w):
+		case l.unlisted(w, now):
 			unlisted = append(unlisted, w)
 		default:
 			listed = append(listed, w)
@@ -142,7 +142,7 @@ func (l *loop[ID, T]) startListing(ctx context.Context, first time.Time, everyth
 	if l.cancelListing != nil {
 		return time.Time{}
 	}
-	covered := slices.DeleteFunc(slices.Clone(l.waiters), func(w *waiter[ID, T]) bool { return w.omitted || !everything && l.unlisted(w) })
+	covered := slices.DeleteFunc(slices.Clone(l.waiters), func(w *waiter[ID, T]) bool { return w.omitted || !everything && l.unlisted(w, now) })
 	var since time.Time
 	if !everything {
 		since = slices.MinFunc(covered, func(a, b *waiter[ID, T]) int { return a.changed.Compare(b.changed) }).changed
