@@ -89,13 +89,21 @@ func (g Given) Complete(r *Report) {
 // command is a command in a sentence, with the flags.
 func (g Given) command(do string) string { return strings.TrimPrefix(g.line(do), "$ ") }
 
+// Command is the same for the words of a command.
+func (g Given) Command(words ...string) string { return g.command(run(words...)) }
+
 func (g Given) line(do string) string {
 	command, is := strings.CutPrefix(do, "$ ")
 	program, rest, _ := strings.Cut(command, " ")
+	if strings.HasPrefix(rest, "cinder ") {
+		program += " cinder"
+	}
 	flags := shell.Line(g[program]...)
 	switch {
-	case !is || flags == "" || strings.HasPrefix(rest, "cinder "): // which names its own cloud
+	case !is || flags == "":
 		return do
+	case program == "kubectl cinder":
+		return do + " " + flags
 	case program == "cinder-csi-generator": // its flags belong to the command
 		return do + " " + flags
 	}

@@ -63,7 +63,7 @@ var (
 	}
 	otherClusterAdvice = []string{
 		"if the other cluster still exists, leave the volume to it. If it is lost, change the mark; this prints the commands: " + pages.AnotherClusterID.String(),
-		run("kubectl", "cinder", "recover", "--cluster-id", "OLD", "--new-cluster-id", "NEW", "--output", "commands", "--os-cloud", "CLOUD"),
+		run("kubectl", "cinder", "recover", "--cluster-id", "OLD", "--new-cluster-id", "NEW", "--output", "commands"),
 	}
 	quotaAdvice = []string{"claim less, delete volumes that nobody needs, or have the operator of the cloud raise the quota; the driver then succeeds by itself", run("openstack", "limits", "show", "--absolute")}
 	zoneAdvice  = []string{

@@ -10,8 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-
-	"github.com/cinder-csi/cinder-csi/internal/shell"
 )
 
 // Row is one volume of a list.
@@ -202,7 +200,7 @@ func (f ListReadings) judgeServers(find func(string, ...any), servers []string, 
 }
 
 // PrintList writes a list for people.
-func PrintList(out io.Writer, l Listing, columns int) error {
+func PrintList(out io.Writer, l Listing, given Given, columns int) error {
 	p := &printer{out: out, width: max(columns, narrowest)}
 	var rows [][]string
 	for _, v := range l.Volumes {
@@ -220,7 +218,7 @@ func PrintList(out io.Writer, l Listing, columns int) error {
 	p.unseen(l.Unseen)
 	p.line(fmt.Sprintf("\n%s, %d with a finding", Counted(len(l.Volumes), "volume"), l.Wrong()))
 	if len(l.Pending) > 0 {
-		p.line(fmt.Sprintf("%s Pending; to explain one: kubectl cinder volume %s", Counted(len(l.Pending), "claim"), shell.Word(l.Pending[0])))
+		p.line(fmt.Sprintf("%s Pending; to explain one: %s", Counted(len(l.Pending), "claim"), given.Command("kubectl", "cinder", "volume", l.Pending[0])))
 	}
 	return p.err
 }

@@ -150,7 +150,7 @@ func TestTheListNamesWhatKubernetesAndCinderSayDifferently(t *testing.T) {
 				t.Errorf("want %q, got %q", test.want, found)
 			}
 			var text strings.Builder
-			if err := diagnosis.PrintList(&text, l, 200); err != nil || !strings.Contains(text.String(), test.want) {
+			if err := diagnosis.PrintList(&text, l, nil, 200); err != nil || !strings.Contains(text.String(), test.want) {
 				t.Errorf("%v: %s", err, text.String())
 			}
 		})
@@ -174,7 +174,7 @@ func TestAListWithoutTheCloudSaysWhatItDidNotSee(t *testing.T) {
 	}
 	f.Gaps = []diagnosis.Gap{{What: "the volumes in Cinder", Why: "no credentials are given"}}
 	var text strings.Builder
-	if err := diagnosis.PrintList(&text, diagnosis.List(f), 100); err != nil || !strings.Contains(text.String(), "Not seen:\n  the volumes in Cinder: no credentials are given") {
+	if err := diagnosis.PrintList(&text, diagnosis.List(f), nil, 100); err != nil || !strings.Contains(text.String(), "Not seen:\n  the volumes in Cinder: no credentials are given") {
 		t.Errorf("%v: %s", err, text.String())
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -61,13 +62,15 @@ func (v *command) list(ctx context.Context, wrong bool) error {
 		return wrong && len(r.Findings) == 0 || v.objects != "" && !strings.HasPrefix(r.Claim, v.objects+"/")
 	})
 	l.Pending = slices.DeleteFunc(l.Pending, func(claim string) bool { return v.objects != "" && !strings.HasPrefix(claim, v.objects+"/") })
-	err = show(v, l, diagnosis.PrintList)
+	err = show(v, l, func(out io.Writer, l diagnosis.Listing, columns int) error {
+		return diagnosis.PrintList(out, l, v.given(), columns)
+	})
 	n := l.Wrong()
 	switch {
 	case err != nil:
 		return err
 	case n > 0:
-		return fmt.Errorf("%w: %s; for one see: kubectl cinder volume ID", ErrFindings, diagnosis.Counted(n, "volume"))
+		return fmt.Errorf("%w: %s; for one see: %s", ErrFindings, diagnosis.Counted(n, "volume"), v.given().Command("kubectl", "cinder", "volume", "ID"))
 	case !l.CinderRead:
 		return fmt.Errorf("%w: the volumes in Cinder were not compared", ErrUnread)
 	case len(l.Unseen) > 0:

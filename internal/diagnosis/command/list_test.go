@@ -45,7 +45,7 @@ func TestListShowsEachVolumeAndExitsOneForAFinding(t *testing.T) {
 	}
 	for namespace, want := range map[string]bool{"shop": true, "other": false} {
 		stdout, _, _, _ := pluginWith(t, env, servers, "list", "--wrong", "-n", namespace)
-		if strings.HasSuffix(stdout, "\n1 claim Pending; to explain one: kubectl cinder volume shop/waits\n") != want {
+		if strings.HasSuffix(stdout, "\n1 claim Pending; to explain one: kubectl cinder volume shop/waits --os-cloud sim-demo\n") != want {
 			t.Errorf("namespace %s: want the claim named %t, got %s", namespace, want, stdout)
 		}
 	}

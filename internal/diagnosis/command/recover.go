@@ -134,7 +134,7 @@ func (v *command) recover(ctx context.Context, r recovering) error {
 	}
 	switch n := recovery.FillIns(); {
 	case len(recovery.Objects) == 0 && len(recovery.LeftOut) == 0 && len(r.IDs) > 0:
-		return fmt.Errorf("%w: nothing with the mark %q has an ID of --id; kubectl cinder orphans lists the IDs", ErrUnread, r.Cluster)
+		return fmt.Errorf("%w: nothing with the mark %q has an ID of --id; %s lists the IDs", ErrUnread, r.Cluster, v.given().Command("kubectl", "cinder", "orphans"))
 	case len(recovery.Objects) == 0 && len(recovery.LeftOut) == 0:
 		return fmt.Errorf("%w: nothing in the project has the mark %q; %s", ErrUnread, r.Cluster, marksText(lost.Marks()))
 	case len(recovery.Gaps) > 0:

@@ -208,6 +208,7 @@ func TestTheCommandsOutsideOfStepsHaveTheFlagsOfTheirReader(t *testing.T) {
 	objects := maps.Clone(shop)
 	objects["/apis/snapshot.storage.k8s.io/v1/namespaces/shop/volumesnapshots/s2"] = `{"metadata": {"name": "s2"}, "spec": {"source": {"volumeSnapshotContentName": "c"}}}`
 	objects["/api/v1/pods"] = `{"items": [{"metadata": {"namespace": "cinder-csi", "name": "c-0"}, "spec": {"containers": [{"name": "driver", "args": ["--http-endpoint=:8080"], "ports": [{"name": "http", "containerPort": 8080}]}]}, "status": {"conditions": [{"type": "Ready", "status": "True"}]}}]}`
+	objects["/api/v1/persistentvolumeclaims"] = `{"items": [{"metadata": {"namespace": "shop", "name": "new", "annotations": {"volume.kubernetes.io/storage-provisioner": "cinder.csi.openstack.org"}}, "status": {"phase": "Pending"}}]}`
 	for _, test := range []struct {
 		name, want string
 		args       []string
@@ -215,6 +216,9 @@ func TestTheCommandsOutsideOfStepsHaveTheFlagsOfTheirReader(t *testing.T) {
 		{"a volume of another cluster", "openstack --os-cloud sim-demo volume show", []string{"volume", volume}},
 		{"a snapshot of a content", "kubectl --context prod --namespace shop describe volumesnapshot s2", []string{"volume", "volumesnapshot/s2", "-n", "shop"}},
 		{"a volume that Cinder does not show", "cinder-csi-generator doctor --skip-cluster --os-cloud sim-demo", []string{"volume", "shop/data"}},
+		{"a list with a finding", "for one see: kubectl cinder volume ID --context prod --os-cloud sim-demo", []string{"list"}},
+		{"a claim that waits", "to explain one: kubectl cinder volume shop/new --context prod --os-cloud sim-demo", []string{"list"}},
+		{"a mark without such an ID", "kubectl cinder orphans --context prod --os-cloud sim-demo lists", []string{"recover", "--cluster-id", "blue", "--id", volumeID}},
 		{"a page that cannot be read", "kubectl --context prod --namespace cinder-csi port-forward pod/c-0 8080,", []string{"operations"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

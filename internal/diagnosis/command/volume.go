@@ -218,9 +218,11 @@ func (v *command) given() diagnosis.Given {
 		return set
 	}
 	cloud := flags("--os-cloud", cmp.Or(v.cloud.CloudName, v.Env("OS_CLOUD")), "--os-region-name", v.cloud.Region, "--os-cacert", v.cloud.CACert)
+	cluster := flags("--kubeconfig", v.kube.Kubeconfig, "--context", v.kube.Context)
 	g := diagnosis.Given{"openstack": cloud, "cinder-csi-generator": cloud}
+	g["kubectl cinder"] = slices.Concat(cluster, flags("--controller-kubeconfig", v.controller.Kubeconfig, "--driver-namespace", v.namespace), cloud)
 	if v.controller.Kubeconfig == "" {
-		g["kubectl"] = flags("--kubeconfig", v.kube.Kubeconfig, "--context", v.kube.Context)
+		g["kubectl"] = cluster
 	}
 	return g
 }

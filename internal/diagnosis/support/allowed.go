@@ -54,9 +54,9 @@ func (r *Redactor) others(object map[string]any) {
 			}
 		}
 	}
-	for _, key := range []string{"args", "command"} {
+	for key, first := range map[string]*regexp.Regexp{"args": subcommand, "command": program} {
 		if words, is := object[key].([]any); is {
-			r.arguments(words)
+			r.arguments(words, first)
 		}
 	}
 }
@@ -91,7 +91,7 @@ func (r *Redactor) hide(name string, value any) any {
 }
 
 // arguments takes out the values of flags that no program of the bundle has. It also takes out words that are no flag, path or variable.
-func (r *Redactor) arguments(words []any) {
+func (r *Redactor) arguments(words []any, first *regexp.Regexp) {
 	for i, w := range words {
 		word, is := w.(string)
 		if !is {
@@ -99,27 +99,32 @@ func (r *Redactor) arguments(words []any) {
 		}
 		name, value, assigned := strings.Cut(word, "=")
 		switch flag := strings.TrimLeft(name, "-"); {
-		case flag != name && !assigned && (len(name) <= 2 || strings.HasPrefix(name, "--") || secret.Flag(flag) == secret.Public):
+		case flag != name && !assigned && flagName.MatchString(word) && (len(name) <= 2 || strings.HasPrefix(name, "--") || secret.Flag(flag) == secret.Public):
 		case flag != name && !assigned: // -pPASSWORD
 			words[i] = r.hide("", word)
 		case flag != name && secret.Flag(flag) != secret.Public:
 			words[i] = name + "=" + r.hide(name, value).(string)
 		case flag != name:
-		case i == 0 && program.MatchString(word), isPath(word), isReference(word):
+		case i == 0 && first.MatchString(word), isPath(word), isReference(word):
 		default:
 			words[i] = r.hide("", word)
 		}
 	}
 }
 
-func isPath(word string) bool {
-	return strings.HasPrefix(word, "/") && !strings.ContainsAny(word, " \n=")
-}
+// isPath reports whether a word is a path in a container of Linux. A password may begin with a slash too.
+func isPath(word string) bool { return path.MatchString(word) }
+
+var path = regexp.MustCompile(`^/(?:bin|csi|dev|etc|home|lib|mnt|opt|proc|registration|run|sbin|sys|tmp|usr|var)(?:/[a-zA-Z0-9_.-]+)*/?$`)
 
 // isReference reports whether a word is a variable, $(NAME), whose value stands elsewhere.
 func isReference(word string) bool { return reference.MatchString(word) }
 
-// program is the name of a program or of its command. A word such as USER:PASSWORD can be the first argument too.
+// program is the name of a program, and subcommand that of a command of this project's. The first argument of another program may be anything.
 var program = regexp.MustCompile(`^[a-z]+[0-9]{0,2}([._-][a-z]+)*$`)
+
+var flagName = regexp.MustCompile(`^--?[a-zA-Z][a-zA-Z0-9_.-]*$`)
+
+var subcommand = regexp.MustCompile(`^(?:guest-token|plan|generate|doctor)$`)
 
 var reference = regexp.MustCompile(`^\$\([A-Za-z_.-][A-Za-z0-9_.-]*\)$`)
