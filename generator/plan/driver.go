@@ -83,12 +83,6 @@ func (d *decider) checkPlatform() {
 	}
 }
 
-// csiDriver is what the base says. Kubernetes refuses to change these fields of a CSIDriver that exists, so the guard must see a
-// version that has others; it compares decisions alone.
-func csiDriver() Decision[CSIDriver] {
-	return Decision[CSIDriver]{Value: base().csiDriver, Source: Default, Reason: "a volume is attached to a server before a node mounts it, and it outlives its pod"}
-}
-
 // pvcAnnotations: a claim's annotations are read with the token of the pod, which a hosted control plane's does not have for the guest.
 func (d *decider) pvcAnnotations() Decision[bool] {
 	hosted := d.target == v1alpha1.HostedControlPlane

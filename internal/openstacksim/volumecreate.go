@@ -160,8 +160,6 @@ func (s *Sim) findSources(c *call, d *draft, body map[string]any, kind string, i
 	}
 }
 
-func ptr[T any](v T) *T { return &v }
-
 func firstText(body map[string]any, keys ...string) *string {
 	for _, k := range keys {
 		if v, ok := body[k]; ok {
