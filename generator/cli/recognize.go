@@ -115,7 +115,6 @@ func notImported(name string, content []byte) string {
 	return ""
 }
 
-// isBundle is whether a directory has the plan of a bundle.
 func isBundle(dir string) bool {
 	info, err := os.Stat(filepath.Join(cmp.Or(dir, "."), worktree.PlanFile))
 	return err == nil && info.Mode().IsRegular()

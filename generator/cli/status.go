@@ -124,7 +124,6 @@ func (s *driftStatus) data(w *World, result error) (map[string]string, error) {
 	return data, err
 }
 
-// differences is one line for each change, as on stdout.
 func differences(changes []v1alpha1.Change, redactor *support.Redactor) string {
 	var b strings.Builder
 	for _, c := range changes[:min(len(changes), statusLines)] {

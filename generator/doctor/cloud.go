@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"errors"
@@ -131,10 +132,7 @@ func (c *cloudCheck) checkMicroversions() {
 			continue
 		}
 		missing++
-		have := s.MaxMicroversion
-		if have == "" {
-			have = "no microversion"
-		}
+		have := cmp.Or(s.MaxMicroversion, "no microversion")
 		c.report.add("cloud.microversions", f.severity, fmt.Sprintf("%s has %s and not %s", f.service, have, f.from), "without it "+f.without,
 			"upgrade the service, or do without that feature")
 	}

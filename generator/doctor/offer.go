@@ -64,7 +64,6 @@ func (c *cloudCheck) listed(id, what string, state v1alpha1.State, reason string
 	return false
 }
 
-// cinderOwnType is the type that Cinder creates for itself.
 const cinderOwnType = "__DEFAULT__"
 
 func (c *cloudCheck) checkTypes() {
@@ -103,7 +102,7 @@ func (c *cloudCheck) checkQuota() {
 	}
 	before := len(c.report.Findings)
 	for _, name := range slices.Sorted(maps.Keys(c.inv.Quota.Value)) {
-		if slices.Contains(general, name) || c.ofType(name) {
+		if slices.Contains(general, name) || slices.ContainsFunc(c.inv.VolumeTypes.Value, func(t v1alpha1.VolumeType) bool { return strings.HasSuffix(name, "_"+t.Name) }) {
 			c.checkOneQuota(name, c.inv.Quota.Value[name])
 		}
 	}
@@ -111,10 +110,6 @@ func (c *cloudCheck) checkQuota() {
 		q := c.inv.Quota.Value
 		c.report.ok("cloud.quota", "%d of %s volumes and %d of %s GB are in use", q["volumes"].InUse, amount(q["volumes"].Limit), q["gigabytes"].InUse, amount(q["gigabytes"].Limit))
 	}
-}
-
-func (c *cloudCheck) ofType(name string) bool {
-	return slices.ContainsFunc(c.inv.VolumeTypes.Value, func(t v1alpha1.VolumeType) bool { return strings.HasSuffix(name, "_"+t.Name) })
 }
 
 func (c *cloudCheck) checkOneQuota(name string, q v1alpha1.Quota) {

@@ -186,7 +186,6 @@ func Near(object map[string]any, path string) (keys []string, where Path, word s
 	return keys, where, word
 }
 
-// firstKey is the first key of a path, with the brackets of an element.
 func firstKey(path string) string {
 	path = strings.TrimPrefix(path, ".")
 	if strings.HasPrefix(path, "[") {

@@ -161,7 +161,6 @@ func (c *comparison) fate(k class) string {
 	return c.becameOf(k.typed())
 }
 
-// becameOf is what became of the volume type that a class led to.
 func (c *comparison) becameOf(k typed) string {
 	was, name := k.volumeType.ID, k.typeName()
 	now, named := c.offer(func(t v1alpha1.VolumeType) bool { return t.Name == name })
@@ -179,7 +178,6 @@ func (c *comparison) becameOf(k typed) string {
 	return fmt.Sprintf("volume type %q is gone", name)
 }
 
-// offer is a volume type of the cloud.
 func (c *comparison) offer(is func(v1alpha1.VolumeType) bool) (v1alpha1.VolumeType, bool) {
 	if i := slices.IndexFunc(c.run.Inventory.VolumeTypes.Value, is); i >= 0 {
 		return c.run.Inventory.VolumeTypes.Value[i], true

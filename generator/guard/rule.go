@@ -54,7 +54,6 @@ func pinNamespace(role string) func(*comparison, *v1alpha1.Change, any) {
 	}
 }
 
-// guard marks a change that generate refuses.
 func (c *comparison) guard(change *v1alpha1.Change, was, is any) {
 	id := change.Decision
 	if r, guarded := rules[id]; guarded && was != nil {

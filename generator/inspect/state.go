@@ -13,6 +13,3 @@ func StateOf(err error) (v1alpha1.State, string) {
 	}
 	return state, reason
 }
-
-// AtLeast compares microversions: "3.9" is below "3.66". Text that is not a microversion is below every one.
-func AtLeast(have, want string) bool { return !older(have, want) }

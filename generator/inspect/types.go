@@ -92,17 +92,17 @@ func (a *asker) showsSpecs(ctx context.Context) (bool, error) {
 		}
 		return true, nil
 	}
-	return !older(found.highest, xena), nil
+	return AtLeast(found.highest, xena), nil
 }
 
-// older compares microversions, "3.9" < "3.66"; a Cinder without any is older than every one.
-func older(have, than string) bool {
+// AtLeast compares microversions: "3.9" is below "3.66". Text that is not a microversion is below every one.
+func AtLeast(have, want string) bool {
 	major, minor, err := utils.ParseMicroversion(have)
 	if err != nil {
-		return true
+		return false
 	}
-	thanMajor, thanMinor, _ := utils.ParseMicroversion(than)
-	return major < thanMajor || major == thanMajor && minor < thanMinor
+	wantMajor, wantMinor, _ := utils.ParseMicroversion(want)
+	return major > wantMajor || major == wantMajor && minor >= wantMinor
 }
 
 // specs fills in what the extra specs say. Cinder 21.3 leaves them out of its list if the user has the role member but not reader.

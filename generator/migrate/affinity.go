@@ -25,11 +25,6 @@ func setAffinity(of pods) func(*proposal, value) error {
 	}
 }
 
-// setSpread takes the constraints that count pods of the bundle.
-func setSpread(of pods) func(*proposal, value) error {
-	return aboutPods(eachRole(of, func(pl *v1alpha1.RolePods) any { return &pl.TopologySpreadConstraints }))
-}
-
 // aboutPods leaves out the terms that select pods by a label of upstream's. No pod of a bundle has it, so they would select nothing. They would
 // still replace what the bundle has by default.
 func aboutPods(set func(*proposal, value) error) func(*proposal, value) error {

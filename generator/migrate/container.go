@@ -275,7 +275,6 @@ func (p *proposal) setZones(pod corev1.PodSpec) {
 	p.note("--with-topology and --feature-gates=Topology", "spec.topology.mode", zonesStay)
 }
 
-// zonesFlag is --with-topology of a container, with the variables that it is made of.
 func zonesFlag(c corev1.Container) string {
 	text, _ := resolve(c, flagsOf(c)["with-topology"], map[string]bool{})
 	return text
@@ -284,8 +283,7 @@ func zonesFlag(c corev1.Container) string {
 // gateIsOff reports whether a release of external-provisioner has the gate Topology off by default, as all before v5.0.0.
 func gateIsOff(image string) bool {
 	image, _, _ = strings.Cut(image, "@")
-	m := regexp.MustCompile(`:v?([0-4])\.[0-9]+\.[0-9]+`).FindStringSubmatch(image)
-	return m != nil
+	return regexp.MustCompile(`:v?[0-4]\.[0-9]+\.[0-9]+`).MatchString(image)
 }
 
 // podTurnsZonesOff is whether a pod of upstream runs without topology.

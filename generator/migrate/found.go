@@ -197,18 +197,19 @@ func (a Adoption) findings() []Step {
 		workloads = append(workloads, w.String())
 	}
 	steps := []Step{{Text: fmt.Sprintf("Found in the cluster (%s): %s; %d PersistentVolumes%s.", f.Cluster, orNone(workloads), f.Volumes, f.inTreeText())}}
+	served := a.Bundle.DriverName == cluster.UpstreamName // Kubernetes gives in-tree volumes to that name
 	for _, c := range []struct {
 		names []string
 		what  string
 	}{
 		{f.Shared, "The new driver refuses to attach a file system to several nodes. Move the data of these PersistentVolumes first"},
 		{f.WithSecret, "A bundle serves one cloud. These PersistentVolumes name Secrets; if these are for several clouds, replace only the image (" + pages.ReplaceUpstream.String() + ")"},
-		{a.unusableZones(), "Nodes get no zone label from this bundle, and these PersistentVolumes need one. Set spec.topology.mode to enabled, with a zoneMap"},
-		{a.unserved(f.InTree), "Kubernetes gives in-tree volumes to the driver with the name " + cluster.UpstreamName + ", which this bundle does not have. Set spec.driver.name, or these PersistentVolumes have no driver"},
-		{a.unserved(f.InTreeClasses), "Kubernetes gives claims of in-tree classes to the driver with the name " + cluster.UpstreamName + ", which this bundle does not have. Set spec.driver.name, or replace these StorageClasses"},
+		{unless(a.Topology, f.Zoned), "Nodes get no zone label from this bundle, and these PersistentVolumes need one. Set spec.topology.mode to enabled, with a zoneMap"},
+		{unless(served, f.InTree), "Kubernetes gives in-tree volumes to the driver with the name " + cluster.UpstreamName + ", which this bundle does not have. Set spec.driver.name, or these PersistentVolumes have no driver"},
+		{unless(served, f.InTreeClasses), "Kubernetes gives claims of in-tree classes to the driver with the name " + cluster.UpstreamName + ", which this bundle does not have. Set spec.driver.name, or replace these StorageClasses"},
 		{f.Inline, strings.ToUpper(InlineAdvice[:1]) + InlineAdvice[1:] + ". These have such volumes"},
 		{f.Refused, "The driver of a bundle refuses new claims of these StorageClasses, because of the parameters in brackets. Create other classes without them"},
-		{a.otherIDs(), fmt.Sprintf("The bundle marks volumes with %q, and the old driver with another ID. Tools find the volumes by it: set spec.clusterID to it", a.ClusterID)},
+		{slices.DeleteFunc(slices.Clone(f.ClusterIDs), func(id string) bool { return id == a.ClusterID }), fmt.Sprintf("The bundle marks volumes with %q, and the old driver with another ID. Tools find the volumes by it: set spec.clusterID to it", a.ClusterID)},
 	} {
 		if len(c.names) > 0 {
 			steps = append(steps, Step{Text: c.what + ": " + strings.Join(c.names, ", ") + "."})
@@ -225,23 +226,11 @@ func (f *Found) inTreeText() string {
 	return fmt.Sprintf(", of which %d are in-tree (spec.cinder); %d StorageClasses of %s", len(f.InTree), len(f.InTreeClasses), inTreeProvisioner)
 }
 
-func (a Adoption) unusableZones() []string {
-	if a.Topology {
-		return nil
-	}
-	return a.Found.Zoned
-}
-
-// unserved are the names, unless the bundle has the driver name to which Kubernetes gives in-tree volumes.
-func (a Adoption) unserved(names []string) []string {
-	if a.Bundle.DriverName == cluster.UpstreamName {
+func unless(holds bool, names []string) []string {
+	if holds {
 		return nil
 	}
 	return names
-}
-
-func (a Adoption) otherIDs() []string {
-	return slices.DeleteFunc(slices.Clone(a.Found.ClusterIDs), func(id string) bool { return id == a.ClusterID })
 }
 
 func orNone(names []string) string {

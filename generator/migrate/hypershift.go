@@ -41,15 +41,12 @@ var namespaceRules = []rule{
 	{key: "metadata.annotations." + userAnnotation, to: "spec.roles.controller.runAsUser", why: "of the namespace of the hosted control plane", set: setUser},
 }
 
-func hasUser(d document) bool { return d.text("metadata", "annotations", userAnnotation) != "" }
-
 func setUser(p *proposal, v value) error {
 	if p.document.name() != p.known.controlPlane {
 		return leave("it is not the namespace of the hosted control plane")
 	}
 	n, err := v.whole()
-	user := int64(n)
-	p.Spec.Roles.Controller.RunAsUser = &user
+	p.Spec.Roles.Controller.RunAsUser = new(int64(n))
 	return err
 }
 

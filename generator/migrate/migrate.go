@@ -6,6 +6,7 @@
 package migrate
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"iter"
@@ -26,10 +27,7 @@ type File struct {
 
 // source is the argument that gave the file.
 func (f File) source() string {
-	if f.Directory != "" {
-		return f.Directory
-	}
-	return f.Name
+	return cmp.Or(f.Directory, f.Name)
 }
 
 // Note says what became of one key.

@@ -121,10 +121,7 @@ func poolName(key, value string, used map[string]bool) string {
 	}
 	const room = 38 // of 40, with a further letter and its hyphen
 	name := strings.Trim(notInName.ReplaceAllString(strings.ToLower(value), "-"), "-")
-	name = strings.Trim(name[:min(len(name), room)], "-")
-	if name == "" {
-		name = "pool"
-	}
+	name = cmp.Or(strings.Trim(name[:min(len(name), room)], "-"), "pool")
 	unique := name
 	for letter := 'b'; used[unique]; letter++ {
 		unique = name + "-" + string(letter)

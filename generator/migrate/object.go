@@ -89,7 +89,7 @@ var objectKinds = []objectKind{
 	{group: configGroup, kind: "Network", rules: networkRules},
 	{group: configGroup, kind: "APIServer", rules: apiServerRules},
 	{group: operatorGroup, kind: "ClusterCSIDriver", name: "cinder.csi.openstack.org", rules: clusterCSIDriverRules},
-	{kind: "Namespace", only: hasUser, rules: namespaceRules},
+	{kind: "Namespace", only: func(d document) bool { return d.annotation(userAnnotation) != "" }, rules: namespaceRules},
 	{kind: "ConfigMap", only: isConfigMap, rules: configMapRules, read: (*proposal).readConfigMap},
 	{kind: "Secret", rules: secretRules, read: (*proposal).readSecret},
 	{group: appsGroup, kind: "Deployment", only: runsDriver, rules: deploymentRules},

@@ -56,7 +56,6 @@ func readAll(files iter.Seq2[File, error]) (*input, error) {
 	return in, nil
 }
 
-// otherKinds are the documents of one argument that no format reads.
 type otherKinds struct {
 	count map[string]int    // by kind
 	about map[string]string // those that are about the driver all the same, with what to give instead

@@ -102,7 +102,7 @@ func (p *proposal) applyValue(r rule, path string, v value) error {
 	case is && p.document.kind() == "" && reflect.DeepEqual(jsonValue(v.any), jsonValue(common)):
 		p.note(path, "", "it is the default of upstream's chart, and the bundle has its own")
 		return nil
-	case holdsCipher(v.any):
+	case holds(v.any, "ENC[", "$ANSIBLE_VAULT;"): // of SOPS or Ansible
 		return p.problem("%s: the value is encrypted; decrypt the file first", path)
 	}
 	return p.apply(r, path, v)
@@ -153,9 +153,6 @@ func isReference(v any) bool {
 	text, _ := v.(string)
 	return strings.HasPrefix(text, "ref+")
 }
-
-// holdsCipher reports whether SOPS or Ansible has encrypted a text.
-func holdsCipher(v any) bool { return holds(v, "ENC[", "$ANSIBLE_VAULT;") }
 
 func holds(v any, words ...string) bool {
 	return anyBelow(v, func(v any) bool {

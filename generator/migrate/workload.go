@@ -99,7 +99,7 @@ func templateRules(of pods) []rule {
 		{key: pod + "nodeSelector", to: to + "nodeSelector", set: eachRole(of, func(pl *v1alpha1.RolePods) any { return &pl.NodeSelector })},
 		{key: pod + "tolerations", to: to + "tolerations", set: setTolerations(of)},
 		{key: pod + "affinity", to: to + "affinity", set: setAffinity(of)},
-		{key: pod + "topologySpreadConstraints", to: to + "topologySpreadConstraints", set: setSpread(of)},
+		{key: pod + "topologySpreadConstraints", to: to + "topologySpreadConstraints", set: aboutPods(eachRole(of, func(pl *v1alpha1.RolePods) any { return &pl.TopologySpreadConstraints }))},
 		{key: pod + "priorityClassName", to: to + "priorityClassName", set: eachRole(of, func(pl *v1alpha1.RolePods) any { return &pl.PriorityClassName })},
 		{key: pod + "imagePullSecrets", to: to + "imagePullSecrets", set: setPullSecrets(of)},
 		{key: pod + "volumes", to: "spec.driver.kubeletDir", set: setVolumes},

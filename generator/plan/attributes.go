@@ -11,7 +11,6 @@ import (
 // attributesKubernetes is the first Kubernetes that serves VolumeAttributesClass in storage.k8s.io/v1. The sidecars use that version alone.
 const attributesKubernetes = "1.34"
 
-// attributesClasses are the configured VolumeAttributesClasses, sorted by name.
 func (d *decider) attributesClasses(driver string) []Decision[AttributesClass] {
 	if len(d.spec.AttributesClasses) == 0 {
 		return nil

@@ -63,11 +63,12 @@ func Again(last *v1alpha1.Plan, inventory v1alpha1.Inventory, distribution v1alp
 	}
 	r.OpenShift, r.Hosted = d.platform()
 	r.Adopted = d.adopted()
-	r.KubernetesVersion = d.kubernetes()
+	r.KubernetesVersion = settingOf(d.spec.KubernetesVersion, d.given.KubernetesVersion != "", "spec.kubernetesVersion", "the lowest version that the bundle is made for, if nobody says which the clusters have")
 	r.Size, r.Attacher = d.size()
 	r.Driver = d.driver()
 	r.TopologyKey = Decision[string]{Value: contract.TopologyKeyOf(r.Driver.Value), Source: r.Driver.Source, Reason: "it follows from the driver name: topology.<driver name>/zone"}
-	r.CSIDriver = csiDriver()
+	// Kubernetes refuses to change these fields of a CSIDriver that exists. The guard compares decisions alone, and must see a version that has others.
+	r.CSIDriver = Decision[CSIDriver]{Value: base().csiDriver, Source: Default, Reason: "a volume is attached to a server before a node mounts it, and it outlives its pod"}
 	r.Settings = d.settings()
 	r.Metadata = settingOf(d.spec.Driver.Metadata, len(d.given.Driver.Metadata) > 0, "spec.driver.metadata", "the metadata service has the current data of a server; the config drive is there without a network")
 	r.SELinux = d.seLinux()

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 
@@ -55,8 +54,9 @@ func (d *decider) checkDriverName(name string) {
 	if !isSubdomain(name) || len(name) > 63 {
 		d.problem("spec.driver.name: %q is not a driver name: lower-case letters, digits, '-' and '.', at most 63 characters", name)
 	}
+	snapshots, backups := v1alpha1.SnapshotClassNames(contract.DriverName)
 	switch {
-	case slices.Contains(takenNames(), name):
+	case name == snapshots, name == backups:
 		d.problem("spec.driver.name: with %q, objects of the whole cluster would have the names of those of %s, such as VolumeSnapshotClass %[1]s. "+
 			"Two bundles of one cluster would take each other's; choose another name, such as %[1]s.example.com", name, contract.DriverName)
 	case d.sideBySide() && name == contract.DriverName:
@@ -64,12 +64,6 @@ func (d *decider) checkDriverName(name string) {
 	case d.openShift() && !d.sideBySide() && name != contract.DriverName:
 		d.problem("spec.driver.name: %q contradicts spec.openshift.coexistence: adopt, which takes %s", name, contract.DriverName)
 	}
-}
-
-// takenNames are the driver names that would give objects of the whole cluster the names that upstream's driver name gives them.
-func takenNames() []string {
-	snapshots, backups := v1alpha1.SnapshotClassNames(contract.DriverName)
-	return []string{snapshots, backups}
 }
 
 // checkPlatform is the check of adopt on hypershift. On a hosted cluster of platform OpenStack, each reconcile sets the built-in
@@ -81,12 +75,6 @@ func (d *decider) checkPlatform() {
 	case platform == "":
 		d.warn("spec.hypershift.platform is not set: adopt works only if the hosted cluster's platform is not OpenStack, whose built-in driver cannot be turned off")
 	}
-}
-
-// csiDriver is what the base says. Kubernetes refuses to change these fields of a CSIDriver that exists, so the guard must see a
-// version that has others; it compares decisions alone.
-func csiDriver() Decision[CSIDriver] {
-	return Decision[CSIDriver]{Value: base().csiDriver, Source: Default, Reason: "a volume is attached to a server before a node mounts it, and it outlives its pod"}
 }
 
 // pvcAnnotations: a claim's annotations are read with the token of the pod, which a hosted control plane's does not have for the guest.

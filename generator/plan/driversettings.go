@@ -11,7 +11,6 @@ import (
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 )
 
-// checkDriverSettings checks the driver's settings that need no fact.
 func (d *decider) checkDriverSettings() {
 	s := d.spec.Driver
 	d.checkSettings()

@@ -8,7 +8,6 @@ import (
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 )
 
-// checkUpdateStrategy checks how an update replaces the pods of a role.
 func (d *decider) checkUpdateStrategy(path, role string, s v1alpha1.UpdateStrategy) {
 	const rolling = "RollingUpdate"
 	other, workload := "Recreate", "a Deployment"

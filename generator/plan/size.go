@@ -28,7 +28,6 @@ func (d *decider) clusterSize() v1alpha1.ClusterSize {
 	return s
 }
 
-// bySize is the reason of a setting that follows from the size.
 func (d *decider) bySize(reason string) string {
 	if d.given.Size == "" {
 		return "size is medium by default; " + reason

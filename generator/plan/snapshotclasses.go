@@ -20,7 +20,6 @@ func (d *decider) defaultSnapshotClass() string {
 	return ""
 }
 
-// snapshotClasses are the configured VolumeSnapshotClasses, sorted by name.
 func (d *decider) snapshotClasses(driver string, own Decision[SnapshotClass]) []Decision[FurtherSnapshotClass] {
 	given := d.spec.Snapshots.Classes
 	if len(given) == 0 {

@@ -43,11 +43,6 @@ func (d *decider) checkSpec() {
 	d.checkImages("spec.roles.node.images", d.spec.Roles.Node.Images)
 }
 
-// kubernetes is the version that checkSpec has brought into its one form.
-func (d *decider) kubernetes() Decision[string] {
-	return settingOf(d.spec.KubernetesVersion, d.given.KubernetesVersion != "", "spec.kubernetesVersion", "the lowest version that the bundle is made for, if nobody says which the clusters have")
-}
-
 // checkNames refuses names that stand for nothing.
 func (d *decider) checkNames(path string, names, allowed []string) {
 	slices.Sort(names)

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -120,10 +121,7 @@ func field(key string, v any) string {
 		}
 		return n.String() + " replicas"
 	}
-	name := nouns[key]
-	if name == "" {
-		name = split(key)
-	}
+	name := cmp.Or(nouns[key], split(key))
 	if fields, ok := v.(map[string]any); ok {
 		return name + " " + pairs(fields)
 	}

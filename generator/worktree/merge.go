@@ -43,7 +43,6 @@ func resolveSums(text []byte) (decided []byte, files []v1alpha1.File, ok bool) {
 	return append(above, '\n'), s.files, !s.conflict
 }
 
-// sums reads a list of files with conflicts.
 type sums struct {
 	files    []v1alpha1.File
 	current  []string // the paths that the next sum may belong to

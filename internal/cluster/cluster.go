@@ -133,7 +133,6 @@ func of(name string, config *rest.Config) (*Cluster, error) {
 // podFiles is where Kubernetes mounts the token of a pod, its namespace and the CA of the cluster.
 const podFiles = "/var/run/secrets/kubernetes.io/serviceaccount"
 
-// ofPod is the cluster of the pod, with the token of its service account.
 func ofPod() (*Cluster, error) {
 	config, err := rest.InClusterConfig()
 	if err != nil {

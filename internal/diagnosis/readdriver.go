@@ -1,6 +1,7 @@
 package diagnosis
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -230,12 +231,8 @@ func (r *reader) driverIDs(ctx context.Context) driverIDs {
 				settings[key] = m.Data
 			}
 			hosted = hosted || settings[key]["SIDECAR_KUBECONFIG"] != ""
-			if id == "" {
-				id = settings[key]["CLUSTER_ID"]
-			}
-			if driver == "" {
-				driver = settings[key]["DRIVER_NAME"]
-			}
+			id = cmp.Or(id, settings[key]["CLUSTER_ID"])
+			driver = cmp.Or(driver, settings[key]["DRIVER_NAME"])
 		}
 		if driver != "" && r.readings.Driver != "" && driver != r.readings.Driver {
 			continue // it is of another driver in this cluster

@@ -108,7 +108,6 @@ func (f *ListReadings) readCinder(ctx context.Context, r *reader) {
 	}
 }
 
-// cinderList reads a whole list of Cinder, with details.
 func cinderList[T any](ctx context.Context, r *reader, resource, microversion string, id func(T) string) ([]T, error) {
 	return paging.All(paging.MaxItems, func(marker string) ([]T, bool, error) {
 		var page map[string]json.RawMessage

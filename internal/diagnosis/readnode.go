@@ -220,7 +220,6 @@ func (f NodeReadings) inUse(driver, handle string) bool {
 	})
 }
 
-// driverOfVolume is the driver of a PersistentVolume of either form.
 func driverOfVolume(v *corev1.PersistentVolume) string {
 	if v.Spec.CSI != nil {
 		return v.Spec.CSI.Driver

@@ -65,7 +65,6 @@ func (t transport) serve(r *http.Request) (_ *http.Response, err error) {
 	return w.response(r), nil
 }
 
-// serverSide is the request as a server reads it from the network.
 func serverSide(r *http.Request) *http.Request {
 	in := r.Clone(r.Context())
 	in.Host = cmp.Or(in.Host, r.URL.Host)

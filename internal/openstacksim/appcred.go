@@ -103,15 +103,12 @@ func (s *Sim) createAppCred(c *call) reply {
 	a.Unrestricted, _ = dig(body, "application_credential", "unrestricted").(bool)
 	a.Roles = c.token.roles
 	if roles, ok := dig(body, "application_credential", "roles").([]any); ok {
-		a.Roles = nil
-		for _, r := range roles {
-			a.Roles = append(a.Roles, digString(r, "name"))
-		}
+		a.Roles = each(roles, func(r any) string { return digString(r, "name") })
 	}
 	if rules, ok := dig(body, "application_credential", "access_rules").([]any); ok {
-		for _, r := range rules {
-			a.AccessRules = append(a.AccessRules, AccessRule{Service: digString(r, "service"), Method: digString(r, "method"), Path: digString(r, "path")})
-		}
+		a.AccessRules = each(rules, func(r any) AccessRule {
+			return AccessRule{Service: digString(r, "service"), Method: digString(r, "method"), Path: digString(r, "path")}
+		})
 	}
 	return reply{status: http.StatusCreated, body: obj{{"application_credential", s.addAppCred(a).view(s, c, true)}}}
 }

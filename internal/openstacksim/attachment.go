@@ -81,15 +81,12 @@ func (s *Sim) reserveVolume(v *volume, serverID string) (*attachment, string) {
 	}
 	free := slices.Contains(allowed, v.status)
 	if !free {
-		again := false // the same server may reserve once more, for a live migration
-		for _, a := range v.attachments {
-			again = again || a.server == serverID && serverID != "" && (v.status == "in-use" || v.status == "reserved")
-		}
+		// the same server may reserve once more, for a live migration
+		again := serverID != "" && (v.status == "in-use" || v.status == "reserved") &&
+			slices.ContainsFunc(v.attachments, func(a *attachment) bool { return a.server == serverID })
 		if !again {
-			names := allowed[0] + " or " + allowed[1]
-			if len(allowed) == 3 {
-				names = allowed[0] + ", " + allowed[1] + " or " + allowed[2]
-			}
+			last := len(allowed) - 1
+			names := strings.Join(allowed[:last], ", ") + " or " + allowed[last]
 			return nil, "Invalid volume: Volume " + v.id + " status must be " + names + " to reserve, but the current status is " + v.status + "."
 		}
 	}

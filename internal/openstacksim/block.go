@@ -73,7 +73,6 @@ var volumeRoutes = []route{
 	{"GET", "resource_filters", 33, (*Sim).listFilters},
 }
 
-// serveVolume serves a request as Cinder does.
 func (s *Sim) serveVolume(c *call) reply {
 	switch c.path {
 	case "", "/":
@@ -126,7 +125,6 @@ func (s *Sim) volumeCall(c *call, path string) reply {
 // noItem is the reply if a controller lacks the action of a URL.
 func (s *Sim) noItem(*call) reply { return fault(http.StatusNotFound, notFoundMessage) }
 
-// selfLinks are the links of a Cinder object.
 func (c *call) selfLinks(collection, id string) []obj {
 	p := c.token.project.ID
 	return []obj{

@@ -5,7 +5,6 @@ import (
 	"strings"
 )
 
-// serverRoutes are the requests of Nova.
 var serverRoutes = []route{
 	{"GET", "servers", 0, func(s *Sim, c *call) reply { return s.listServers(c, false) }},
 	{"GET", "servers/detail", 0, func(s *Sim, c *call) reply { return s.listServers(c, true) }},
@@ -22,7 +21,6 @@ var serverRoutes = []route{
 	{"GET", "limits", 0, (*Sim).serverLimits},
 }
 
-// serveCompute serves a request as Nova does.
 func (s *Sim) serveCompute(c *call) reply {
 	switch strings.TrimSuffix(c.path, "/") {
 	case "":

@@ -2,6 +2,7 @@ package openstacksim
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -69,7 +70,7 @@ func (s *Sim) serve(w http.ResponseWriter, r *http.Request) {
 	defer func() { s.record(c, status, begun) }()
 
 	s.mu.Lock()
-	c.id, c.pageSize = "req-"+s.newID(), s.pageSize()
+	c.id, c.pageSize = "req-"+s.newID(), cmp.Or(s.config.PageSize, maxLimit)
 	fault := s.httpFault(c)
 	delay := s.takes(Answer, c.Method+c.path) + fault.Delay
 	row := s.timing.Row
@@ -274,20 +275,20 @@ func (c *call) decode() map[string]any {
 func (c *call) parse() (map[string]any, *reply) {
 	kind := c.Header.Get("Content-Type")
 	if c.service == blocks && len(c.body) == 0 {
-		return nil, ptr(fault(http.StatusInternalServerError, serverError)) // the schema check of Cinder fails on an empty body
+		return nil, new(fault(http.StatusInternalServerError, serverError)) // the schema check of Cinder fails on an empty body
 	}
 	if (kind != "" || c.service == blocks) && !strings.HasPrefix(kind, "application/json") {
-		return nil, ptr(fault(http.StatusUnsupportedMediaType, "Unsupported Content-Type"))
+		return nil, new(fault(http.StatusUnsupportedMediaType, "Unsupported Content-Type"))
 	}
 	d := json.NewDecoder(bytes.NewReader(c.body))
 	d.UseNumber()
 	var body any
 	if err := d.Decode(&body); err != nil {
-		return nil, ptr(fault(http.StatusBadRequest, "Malformed request body"))
+		return nil, new(fault(http.StatusBadRequest, "Malformed request body"))
 	}
 	object, ok := body.(map[string]any)
 	if !ok {
-		return nil, ptr(fault(http.StatusBadRequest, python(body)+" is not of type 'object'"))
+		return nil, new(fault(http.StatusBadRequest, python(body)+" is not of type 'object'"))
 	}
 	return object, nil
 }
@@ -364,12 +365,10 @@ func noPage() reply {
 </html>`}}
 }
 
-// forbidden is the refusal of a policy.
 func forbidden(policy string) reply {
 	return fault(http.StatusForbidden, "Policy doesn't allow "+policy+" to be performed.")
 }
 
-// adminOnly refuses a request of everybody else.
 func (c *call) adminOnly(policy string) {
 	if !c.token.admin() {
 		panic(forbidden(policy))

@@ -1,6 +1,7 @@
 package openstacksim
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strings"
@@ -184,8 +185,7 @@ func (s *Sim) byAppCred(c *call, who any) (*token, *reply) {
 		if id == "" {
 			return nil, nil
 		}
-		r := identityNotFound(c, "Could not find Application Credential: "+id+".")
-		return nil, &r
+		return nil, new(identityNotFound(c, "Could not find Application Credential: "+id+"."))
 	}
 	if digString(who, "application_credential", "secret") != found.Secret || !found.ExpiresAt.IsZero() && !time.Now().Before(found.ExpiresAt) {
 		return nil, nil
@@ -202,11 +202,7 @@ func (s *Sim) scope(t *token, scope any) bool {
 	if scope == nil || scope == "unscoped" {
 		return true
 	}
-	wanted := digString(scope, "project", "id")
-	if wanted == "" {
-		wanted = digString(scope, "project", "name")
-	}
-	p := s.project(wanted)
+	p := s.project(cmp.Or(digString(scope, "project", "id"), digString(scope, "project", "name")))
 	if p == nil {
 		return false
 	}

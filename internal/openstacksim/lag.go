@@ -53,7 +53,6 @@ func (s *Sim) shown(c *call) records {
 	return s.records
 }
 
-// clone copies records, so that the copy does not change.
 func (r records) clone() records {
 	out := records{map[string]*volume{}, map[string]*snapshot{}, map[string]*backup{}, slices.Clone(r.messages), map[string]*server{}}
 	attachments := map[*attachment]*attachment{}

@@ -16,9 +16,6 @@ import (
 // maxLimit is the default of osapi_max_limit of Cinder and max_limit of Nova.
 const maxLimit = 1000
 
-// pageSize is the longest list in one reply.
-func (s *Sim) pageSize() int { return cmp.Or(s.config.PageSize, maxLimit) }
-
 // query is a list request of Cinder, split into paging and filters.
 type query struct {
 	limit, offset int
@@ -275,11 +272,16 @@ func listOf[T owned](c *call, q *query, kind string, detail bool, objects map[st
 }
 
 func pageBody[T any](name string, items []T, view func(T) obj) obj {
-	list := make([]obj, len(items))
+	return obj{{name, each(items, view)}}
+}
+
+// each has what a function makes of every item; it is never nil.
+func each[T, U any](items []T, of func(T) U) []U {
+	all := make([]U, len(items))
 	for i, x := range items {
-		list[i] = view(x)
+		all[i] = of(x)
 	}
-	return obj{{name, list}}
+	return all
 }
 
 // nextLink is the URL of the page after the object with this id.

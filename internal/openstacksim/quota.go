@@ -88,7 +88,6 @@ func overVolumes(resource string, limit int) reply {
 	return fault(http.StatusRequestEntityTooLarge, fmt.Sprintf("VolumeLimitExceeded: Maximum number of volumes allowed (%d) exceeded for quota '%s'.", limit, resource))
 }
 
-// checkLength refuses a volume of more gigabytes than one may have.
 func (s *Sim) checkLength(project string, size int) {
 	if limit := s.limit(project, "per_volume_gigabytes"); limit >= 0 && size > limit {
 		panic(fault(http.StatusRequestEntityTooLarge, fmt.Sprintf("VolumeSizeExceedsLimit: Requested volume size %dG is larger than maximum allowed limit %dG.", size, limit)))
@@ -104,7 +103,6 @@ func (s *Sim) reserveGigabytes(project string, kind *VolumeType, size int, used 
 	}
 }
 
-// reserve checks whether a project may have one more volume.
 func (s *Sim) reserve(project string, kind *VolumeType, size int) {
 	used := s.used(project)
 	s.checkLength(project, size)
@@ -127,7 +125,6 @@ func (s *Sim) reserveGrowth(v *volume, more int) {
 	}
 }
 
-// reserveBackup checks whether a project may have one more backup.
 func (s *Sim) reserveBackup(v *volume) {
 	used := s.used(v.project)
 	if r := "backup_gigabytes"; s.exceeds(v.project, r, v.size, used) {
@@ -167,10 +164,7 @@ func (s *Sim) volumeLimits(c *call) reply {
 }
 
 func (s *Sim) quotaSet(id string, value func(resource string) any) reply {
-	var o obj
-	for _, r := range s.resources() {
-		o = append(o, pair{r, value(r)})
-	}
+	o := obj(each(s.resources(), func(r string) pair { return pair{r, value(r)} }))
 	o = o.when(id != "", pair{"id", id})
 	return reply{status: http.StatusOK, body: obj{{"quota_set", o}}}
 }
@@ -283,7 +277,11 @@ func (s *Sim) listPools(c *call) reply {
 func (s *Sim) listVolumeServices(c *call) reply {
 	c.adminOnly("volume_extension:services:index")
 	entry := func(binary, host, zone string) obj {
-		o := obj{{"binary", binary}, {"host", host}, {"zone", zone}, {"status", "enabled"}, {"state", "up"}, {"updated_at", micros(now())}}
+		status := "enabled"
+		if binary == "cinder-backup" && s.backupsDisabled {
+			status = "disabled"
+		}
+		o := obj{{"binary", binary}, {"host", host}, {"zone", zone}, {"status", status}, {"state", "up"}, {"updated_at", micros(now())}}
 		o = o.when(c.version >= 7, pair{"cluster", nil})
 		o = append(o, pair{"disabled_reason", nil})
 		if binary == "cinder-volume" {
@@ -295,7 +293,7 @@ func (s *Sim) listVolumeServices(c *call) reply {
 	list := []obj{}
 	for i, z := range s.volumeZones {
 		if i == 0 && !s.config.NoBackupService {
-			list = append(list, s.backupServiceEntry(entry("cinder-backup", "sim", z.name)))
+			list = append(list, entry("cinder-backup", "sim", z.name))
 		}
 		if i == 0 {
 			list = append(list, entry("cinder-scheduler", "sim", z.name))
@@ -306,13 +304,6 @@ func (s *Sim) listVolumeServices(c *call) reply {
 		list = slices.DeleteFunc(list, func(o obj) bool { return o[0].value != binary })
 	}
 	return reply{status: http.StatusOK, body: obj{{"services", list}}}
-}
-
-func (s *Sim) backupServiceEntry(o obj) obj {
-	if s.backupsDisabled {
-		o[3].value = "disabled"
-	}
-	return o
 }
 
 // listFilters is the allowed filters, from resource_filters.json of Debian and upstream.

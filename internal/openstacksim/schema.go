@@ -43,12 +43,7 @@ func (c *call) object(name string, strict bool, allowed ...string) map[string]an
 
 // unexpected is the message about keys that are not allowed, or "".
 func unexpected(o map[string]any, allowed []string) string {
-	var extra []string
-	for _, key := range sortedKeys(o) {
-		if !slices.Contains(allowed, key) {
-			extra = append(extra, key)
-		}
-	}
+	extra := where(slices.Values(sortedKeys(o)), func(key string) bool { return !slices.Contains(allowed, key) })
 	switch len(extra) {
 	case 0:
 		return ""

@@ -109,10 +109,6 @@ func (c *call) serverLinks(kind, id string) []obj {
 	return []obj{link("self", c.base(compute)+"/v2.1/"+kind+"/"+id), link("bookmark", c.base(compute)+"/"+kind+"/"+id)}
 }
 
-func (v *server) summary(c *call) obj {
-	return obj{{"id", v.ID}, {"name", v.Name}, {"links", c.serverLinks("servers", v.ID)}}
-}
-
 func (v *server) host() string { return "compute-" + v.Zone }
 
 // view is the server in the reply to GET /servers/{id}; lists omit the groups.
@@ -261,7 +257,7 @@ func (s *Sim) listServers(c *call, detail bool) reply {
 		if detail {
 			return v.view(c, false)
 		}
-		return v.summary(c)
+		return obj{{"id", v.ID}, {"name", v.Name}, {"links", c.serverLinks("servers", v.ID)}}
 	})
 	if limit > 0 && len(all) == limit {
 		url := c.base(compute) + "/v2.1/servers"

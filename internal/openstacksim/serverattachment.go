@@ -156,15 +156,15 @@ func (s *Sim) attach(c *call) reply {
 	return reply{later: answers}
 }
 
+// holders are the servers that have a volume as a disk.
+func (s *Sim) holders(v *volume) []string {
+	return where(slices.Values(sortedKeys(s.servers)), func(id string) bool { return s.servers[id].disk(v.id) != nil })
+}
+
 // alreadyAttached looks for the volume in every server. Only a multiattach volume may have two. Nova of Victoria looks in one server; Cinder refuses
 // what another server has.
 func (s *Sim) alreadyAttached(c *call, v *server, vol *volume) {
-	var holders []string
-	for _, id := range sortedKeys(s.servers) {
-		if s.servers[id].disk(vol.id) != nil {
-			holders = append(holders, id)
-		}
-	}
+	holders := s.holders(vol)
 	switch {
 	case len(holders) == 0:
 		return
@@ -215,7 +215,7 @@ func (s *Sim) reserveDisk(c *call, v *server, d *disk, vol *volume) *reply {
 	switch {
 	case s.volumes[vol.id] == nil:
 		v.drop(d)
-		return ptr(fault(http.StatusNotFound, "Volume "+vol.id+" could not be found."))
+		return new(fault(http.StatusNotFound, "Volume "+vol.id+" could not be found."))
 	case s.config.SameZoneAttach && v.Zone != vol.zone:
 		refusal = fmt.Sprintf("Invalid volume: Instance %s and volume %s are not in the same availability_zone. Instance is in %s. Volume is in %s", v.ID, vol.id, v.Zone, vol.zone)
 	case vol.multiattach && c.version < 60:
@@ -228,7 +228,7 @@ func (s *Sim) reserveDisk(c *call, v *server, d *disk, vol *volume) *reply {
 	}
 	if refusal != "" {
 		v.drop(d)
-		return ptr(fault(http.StatusBadRequest, refusal))
+		return new(fault(http.StatusBadRequest, refusal))
 	}
 	return nil
 }

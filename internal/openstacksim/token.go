@@ -10,7 +10,6 @@ import (
 	"time"
 )
 
-// token is a Keystone token: its user, project, roles and end.
 type token struct {
 	id, audit       string
 	methods         []string

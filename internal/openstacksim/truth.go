@@ -1,6 +1,9 @@
 package openstacksim
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // VolumeState is a volume as the databases of the services have it, whatever their APIs show.
 type VolumeState struct {
@@ -46,25 +49,17 @@ func (s *Sim) VolumeState(id string) (state VolumeState, ok bool) {
 func (s *Sim) VolumeStates() []VolumeState {
 	defer s.lock()()
 	s.applyDue()
-	all := make([]VolumeState, 0, len(s.volumes))
-	for _, id := range sortedKeys(s.volumes) {
-		all = append(all, s.volumeState(s.volumes[id]))
-	}
-	return all
+	return each(sortedKeys(s.volumes), func(id string) VolumeState { return s.volumeState(s.volumes[id]) })
 }
 
 func (s *Sim) volumeState(v *volume) VolumeState {
 	state := VolumeState{
 		ID: v.id, Name: deref(v.name), Status: v.status, Zone: v.zone, Type: v.kind.Name, Description: deref(v.description),
 		Snapshot: v.snapshotID, Source: v.sourceID, Size: v.size, Multiattach: v.multiattach, Metadata: v.metadata, Created: v.created,
+		Disks: s.holders(v),
 	}
 	for _, a := range v.attachments {
 		state.Attachments = append(state.Attachments, AttachmentState{a.id, a.server, a.status, a.host})
-	}
-	for _, id := range sortedKeys(s.servers) {
-		if s.servers[id].disk(v.id) != nil {
-			state.Disks = append(state.Disks, id)
-		}
 	}
 	return state
 }
@@ -110,14 +105,10 @@ func (b *backup) state() SnapshotState {
 func (s *Sim) SnapshotStates() []SnapshotState {
 	defer s.lock()()
 	s.applyDue()
-	var all []SnapshotState
-	for _, id := range sortedKeys(s.snapshots) {
-		all = append(all, s.snapshots[id].state())
-	}
-	for _, id := range sortedKeys(s.backups) {
-		all = append(all, s.backups[id].state())
-	}
-	return all
+	return slices.Concat(
+		each(sortedKeys(s.snapshots), func(id string) SnapshotState { return s.snapshots[id].state() }),
+		each(sortedKeys(s.backups), func(id string) SnapshotState { return s.backups[id].state() }),
+	)
 }
 
 // ResetStatus sets the status of a volume, snapshot or backup, as an administrator does. It does nothing if there is no such

@@ -58,7 +58,7 @@ func (c *call) versioned(name string, major, lowest, highest int, asked string) 
 	}
 	m := microversion.FindStringSubmatch(asked)
 	if m == nil {
-		return ptr(fault(http.StatusBadRequest, "API Version String "+asked+" is of invalid format. Must be of format MajorNum.MinorNum."))
+		return new(fault(http.StatusBadRequest, "API Version String "+asked+" is of invalid format. Must be of format MajorNum.MinorNum."))
 	}
 	if asked != "2.0" || major != 3 { // Cinder does not echo its old major version
 		c.echo = name + " " + asked
@@ -66,7 +66,7 @@ func (c *call) versioned(name string, major, lowest, highest int, asked string) 
 	gotMajor, _ := strconv.Atoi(m[1])
 	minor, _ := strconv.Atoi(m[2])
 	if gotMajor != major || minor < lowest || minor > highest {
-		return ptr(fault(http.StatusNotAcceptable, "Version "+asked+" is not supported by the API. Minimum is "+dotted(major, lowest)+
+		return new(fault(http.StatusNotAcceptable, "Version "+asked+" is not supported by the API. Minimum is "+dotted(major, lowest)+
 			" and maximum is "+dotted(major, highest)+"."))
 	}
 	c.version = minor

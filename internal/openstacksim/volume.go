@@ -52,10 +52,7 @@ func (v *volume) view(s *Sim, c *call, kind volumeView) obj {
 	if kind != created {
 		createdAt = createdAt.Truncate(time.Second)
 	}
-	attachments := []obj{}
-	for _, a := range v.attached() {
-		attachments = append(attachments, a.inVolume(c))
-	}
+	attachments := each(v.attached(), func(a *attachment) obj { return a.inVolume(c) })
 	o := obj{
 		{"id", v.id},
 		{"status", orNull(v.status)},
@@ -104,10 +101,6 @@ func (v *volume) service() any {
 		return nil
 	}
 	return FixedID("cinder-volume", v.zone)
-}
-
-func (v *volume) summary(c *call) obj {
-	return obj{{"id", v.id}, {"name", v.name}, {"links", c.selfLinks("volumes", v.id)}}
 }
 
 func (s *Sim) updateVolume(c *call) reply {

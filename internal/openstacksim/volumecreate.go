@@ -160,8 +160,6 @@ func (s *Sim) findSources(c *call, d *draft, body map[string]any, kind string, i
 	}
 }
 
-func ptr[T any](v T) *T { return &v }
-
 func firstText(body map[string]any, keys ...string) *string {
 	for _, k := range keys {
 		if v, ok := body[k]; ok {
@@ -261,12 +259,10 @@ func (s *Sim) placeVolume(d *draft) {
 	allowed := zoneNames(s.volumeZones)
 	var typeZones []string
 	if spec, ok := d.kind.ExtraSpecs[zonesKey]; ok {
-		for z := range strings.SplitSeq(spec, ",") {
-			typeZones = append(typeZones, strings.TrimSpace(z))
-		}
+		typeZones = each(strings.Split(spec, ","), strings.TrimSpace)
 		allowed = slices.DeleteFunc(allowed, func(z string) bool { return !slices.Contains(typeZones, z) })
 		if len(allowed) == 0 {
-			panic(fault(http.StatusBadRequest, "Volume type is only supported in these availability zones: "+python(anySlice(typeZones))))
+			panic(fault(http.StatusBadRequest, "Volume type is only supported in these availability zones: "+python(each(typeZones, func(z string) any { return z }))))
 		}
 	}
 	home := ""
@@ -296,12 +292,4 @@ func (s *Sim) placeVolume(d *draft) {
 		}
 		panic(inputError("Volume must be in the same availability zone as the %s", what))
 	}
-}
-
-func anySlice(list []string) []any {
-	out := make([]any, len(list))
-	for i, s := range list {
-		out[i] = s
-	}
-	return out
 }

@@ -77,7 +77,7 @@ func (s *Sim) listVolumes(c *call, detail bool) reply {
 		if detail {
 			return v.view(s, c, shown)
 		}
-		return v.summary(c)
+		return obj{{"id", v.id}, {"name", v.name}, {"links", c.selfLinks("volumes", v.id)}}
 	})
 }
 

@@ -15,19 +15,11 @@ func (z zone) view() obj {
 }
 
 func zonesOf(names []string, unavailable ...string) []zone {
-	zones := make([]zone, 0, len(names))
-	for _, n := range names {
-		zones = append(zones, zone{n, !slices.Contains(unavailable, n)})
-	}
-	return zones
+	return each(names, func(n string) zone { return zone{n, !slices.Contains(unavailable, n)} })
 }
 
 func zoneNames(zones []zone) []string {
-	names := make([]string, 0, len(zones))
-	for _, z := range zones {
-		names = append(names, z.name)
-	}
-	return names
+	return each(zones, func(z zone) string { return z.name })
 }
 
 // SetVolumeZones replaces the zones of Cinder; the first becomes the default. Volumes keep their zones.
@@ -62,7 +54,6 @@ func (s *Sim) listServerZones(*call) reply {
 
 func (s *Sim) detailServerZones(c *call) reply {
 	c.adminOnly("os_compute_api:os-availability-zone:detail")
-	list := []obj{}
 	host := func(name string, services ...string) pair {
 		var o obj
 		for _, service := range services {
@@ -70,9 +61,7 @@ func (s *Sim) detailServerZones(c *call) reply {
 		}
 		return pair{name, o}
 	}
-	for _, z := range s.serverZones {
-		list = append(list, append(z.view(), pair{"hosts", obj{host("compute-"+z.name, "nova-compute")}}))
-	}
+	list := each(s.serverZones, func(z zone) obj { return append(z.view(), pair{"hosts", obj{host("compute-"+z.name, "nova-compute")}}) })
 	list = append(list, append(zone{"internal", true}.view(), pair{"hosts", obj{host("sim", "nova-scheduler", "nova-conductor")}}))
 	return reply{status: http.StatusOK, body: obj{{"availabilityZoneInfo", list}}}
 }

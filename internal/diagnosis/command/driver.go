@@ -69,7 +69,6 @@ there with --driver-namespace. Exit code 0: each pod was read. 1: some were not,
 	return c
 }
 
-// unread is the error of pods that were not read.
 func unread(pods int, unseen []diagnosis.Gap) error {
 	switch {
 	case len(unseen) > 0:

@@ -196,7 +196,6 @@ func (r *Redactor) value(found string) string {
 	return quote + Redacted + quote
 }
 
-// learnArray learns the values of a list.
 func (r *Redactor) learnArray(found string) {
 	for _, value := range strings.FieldsFunc(found, func(c rune) bool { return strings.ContainsRune("[],\"'\\\n", c) }) {
 		r.learnText(value)
