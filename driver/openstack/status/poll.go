@@ -14,7 +14,7 @@ const (
 	fewObjects       = 1  // up to so many the hub reads one by one, however often
 	maxReads         = 16 // that a listing of everything must save
 	maxParallelReads = 64
-	minListInterval  = 100 * time.Millisecond // between the begins of two listings, of which only one is in flight
+	minListInterval  = 300 * time.Millisecond // between the begins of two listings, of which only one is in flight
 	collectTime      = 30 * time.Millisecond  // a listing of everything waits so long for more waiters
 	relistAfter      = time.Minute            // after a listing that failed or was slow
 )
