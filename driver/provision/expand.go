@@ -21,6 +21,15 @@ func (s *Service) Expand(ctx context.Context, id volume.ID, r volume.Range) (vol
 	}
 	lock := s.locks.Work(inflight.VolumeKey(id), "expand")
 	defer lock.End()
+	if _, err := lock.Lock(); err != nil {
+		return volume.Volume{}, err
+	}
+	if v, cached := s.recent.Take(id); cached && v.Size < size && v.Status.Meaning().Extend == volume.Proceed && v.CheckRestored("expand") == nil {
+		// Cinder refuses the request if the volume has changed since.
+		if v, err = s.extend(ctx, lock, v, size); volume.MayHaveWritten(err) || !volume.RefusedByState(err) {
+			return v, err
+		}
+	}
 	v, err := s.readExpandable(ctx, lock, id)
 	switch {
 	case err != nil:
@@ -32,21 +41,24 @@ func (s *Service) Expand(ctx context.Context, id volume.ID, r volume.Range) (vol
 	case v.Status.Meaning().Extend != volume.Proceed:
 		return volume.Volume{}, s.volumes.Stuck(ctx, v, "Cinder does not expand it").Op("expand")
 	}
-	if err := s.cloud.Extend(ctx, id, size, v.Status == volume.InUse); err != nil {
+	return s.extend(ctx, lock, v, size)
+}
+
+// extend requests the new size and waits until Cinder shows it.
+func (s *Service) extend(ctx context.Context, lock *inflight.Work, v volume.Volume, size volume.Size) (volume.Volume, error) {
+	if err := s.cloud.Extend(ctx, v.ID, size, v.Status == volume.InUse); err != nil {
 		return volume.Volume{}, err
 	}
 	lock.Unlock()
-	if v, err = s.awaitSize(ctx, id, size); err == nil {
+	v, err := s.awaitSize(ctx, v.ID, size)
+	if err == nil {
 		s.recent.Put(v)
 	}
 	return v, volume.AfterWrite(err)
 }
 
-// readExpandable locks a volume and reads it once its status does not change by itself.
+// readExpandable reads a volume once its status does not change by itself.
 func (s *Service) readExpandable(ctx context.Context, lock *inflight.Work, id volume.ID) (volume.Volume, error) {
-	if _, err := lock.Lock(); err != nil {
-		return volume.Volume{}, err
-	}
 	v, err := s.volumes.Get(ctx, id)
 	if err == nil {
 		err = v.CheckRestored("expand")

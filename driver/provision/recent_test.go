@@ -92,6 +92,59 @@ func TestADeleteSoonAfterAnotherCallReadsAVolumeThatHasChanged(t *testing.T) {
 	}
 }
 
+// So does an expansion: it uses the reading of the call before, and reads the volume if Cinder refuses the request.
+func TestAnExpansionSoonAfterAnotherCallReadsAVolumeThatHasChanged(t *testing.T) {
+	status := func(to volume.Status) func(*volume.Volume) { return func(v *volume.Volume) { v.Status = to } }
+	for name, test := range map[string]struct {
+		change  func(*volume.Volume)
+		settles func(*volume.Volume)
+		gone    bool
+		kind    volume.Kind // Unknown means that the volume has the size
+		extends int
+		reads   int
+	}{
+		"nothing": {extends: 1},
+		"attached": {change: func(v *volume.Volume) {
+			v.Status, v.Attachments = volume.InUse, []volume.Attachment{{Server: cloudtest.ServerB}}
+		}, extends: 2, reads: 1},
+		"expanded by somebody else":       {change: func(v *volume.Volume) { v.Size = volume.GiB(5) }, extends: 1, reads: 1},
+		"being expanded by somebody else": {change: status("extending"), settles: func(v *volume.Volume) { v.Status, v.Size = volume.Available, volume.GiB(4) }, extends: 1, reads: 1},
+		"in a status that settles":        {change: status("retyping"), settles: status(volume.Available), extends: 2, reads: 1},
+		"in an error":                     {change: status("error_extending"), kind: volume.Conflict, extends: 1, reads: 1},
+		"being deleted":                   {change: status(volume.Deleting), kind: volume.NotFound, extends: 1, reads: 1},
+		"gone":                            {gone: true, kind: volume.NotFound, extends: 1},
+	} {
+		for call, leave := range fresh {
+			t.Run(name+" after a "+call, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					c := cloudtest.New(t)
+					s := service(c)
+					id := leave(t, c, s)
+					if test.change != nil {
+						c.Change(id, test.change)
+					}
+					if test.settles != nil {
+						c.Later(id, test.settles)
+					}
+					if test.gone {
+						c.Remove(id)
+					}
+					reads, extends := c.Count("Volume"), c.Count("Extend")
+					v, err := s.Expand(cloudtest.Within(t, 60), id, volume.Range{Required: volume.GiB(4)})
+					if reads, extends = c.Count("Volume")-reads, c.Count("Extend")-extends; reads != test.reads || extends != test.extends {
+						t.Errorf("want %d reads and %d requests, got %d and %d", test.reads, test.extends, reads, extends)
+					}
+					if test.kind != volume.Unknown {
+						cloudtest.WantKind(t, err, test.kind, false)
+					} else if err != nil || v.Size < volume.GiB(4) {
+						t.Errorf("%v, %v", v, err)
+					}
+				})
+			})
+		}
+	}
+}
+
 // Cinder may have begun the delete although its answer was lost. The driver must not send it again before it has read the volume.
 func TestADeleteWhoseAnswerIsLostIsNotSentAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

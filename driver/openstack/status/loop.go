@@ -55,11 +55,12 @@ type loop[ID ~string, T any] struct {
 	newest  time.Time   // the newest change that any answer has shown, by the clock of the cloud
 	reading map[ID]bool // objects with a read in flight
 
-	cancelListing func()    // nil while no listing is in flight
-	listingBegan  time.Time // the last one
-	listingServes uint64    // the number of waiters that had joined then
-	listingFailed time.Time // when; zero after a success
-	listingSlow   bool      // the one in flight, so its waiters read alone
+	cancelListing func()        // nil while no listing is in flight
+	listingBegan  time.Time     // the last one
+	listingTook   time.Duration // the last one that has ended
+	listingServes uint64        // the number of waiters that had joined then
+	listingFailed time.Time     // when; zero after a success
+	listingSlow   bool          // the one in flight, so its waiters read alone
 	pageBegan     *atomic.Int64
 	readTook      time.Duration // the longest read of one object since the listing began; zero without one
 }
@@ -92,7 +93,7 @@ func (l *loop[ID, T]) dropLeft() {
 func (l *loop[ID, T]) handle(a answer[ID, T]) {
 	now := time.Now()
 	if a.listing {
-		l.cancelListing = nil
+		l.cancelListing, l.listingTook = nil, now.Sub(a.began)
 		if !l.listingSlow { // a slow one counts as failed
 			l.listingFailed = time.Time{}
 		}

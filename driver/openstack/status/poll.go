@@ -15,8 +15,10 @@ const (
 	maxReads         = 16 // that a listing of everything must save
 	maxParallelReads = 64
 	minListInterval  = 100 * time.Millisecond // between the begins of two listings, of which only one is in flight
-	collectTime      = 30 * time.Millisecond  // a listing of everything waits so long for more waiters
-	relistAfter      = time.Minute            // after a listing that failed or was slow
+	listInterval     = 5                      // times as long as the last listing took, up to maxListInterval: on a busy cloud some call has always just begun
+	maxListInterval  = 500 * time.Millisecond
+	collectTime      = 30 * time.Millisecond // a listing of everything waits so long for more waiters
+	relistAfter      = time.Minute           // after a listing that failed or was slow
 )
 
 // A page of a listing is slow if it takes longer than listPatience, and longer than the reads that it replaces. These count as at least listReads,
@@ -147,7 +149,7 @@ func (l *loop[ID, T]) startListing(ctx context.Context, first time.Time, everyth
 	if !everything {
 		since = slices.MinFunc(covered, func(a, b *waiter[ID, T]) int { return a.changed.Compare(b.changed) }).changed
 	}
-	ready, how := l.listingBegan.Add(minListInterval), "list"
+	ready, how := l.listingBegan.Add(max(minListInterval, min(listInterval*l.listingTook, maxListInterval))), "list"
 	if everything {
 		ready = later(ready, first.Add(collectTime))
 	}
