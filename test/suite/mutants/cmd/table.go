@@ -113,7 +113,7 @@ func runAll(ctx context.Context, root string, jobs []*job, out io.Writer) {
 				}
 				j.result, j.err = mutant.Run(ctx, root, j.changed, test, args...)
 				if j.mutant != nil {
-					fmt.Fprintf(out, "%s %s %s\n", j.mutant.Name, j.result.Verdict, j.result.By)
+					fmt.Fprintf(out, "%s %s %s (%.0f s)\n", j.mutant.Name, j.result.Verdict, j.result.By, j.result.Processor.Seconds())
 				}
 			}
 		})
@@ -128,8 +128,9 @@ func runAll(ctx context.Context, root string, jobs []*job, out io.Writer) {
 // problem says why a mutant does not count as caught; empty if it is. Passed are the tests that pass without it.
 func (j *job) problem(passed []string) string {
 	matches := func(name string) bool {
+		pattern, _, _ := strings.Cut(j.test.Pattern, "/")
 		top, _, _ := strings.Cut(name, "/")
-		return regexp.MustCompile(j.test.Pattern).MatchString(top)
+		return regexp.MustCompile(pattern).MatchString(top)
 	}
 	r := j.result
 	switch {
