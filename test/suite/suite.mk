@@ -34,7 +34,7 @@ test-full-race: test-tools #: the packages that start goroutines, with the race 
 # processor time. The stage root runs the damaged disks: there the tools of file systems work.
 RACE_TABLES := TestWhoseAnObjectIsDecidesEveryRPC|TestListsLeaveOut|TestWhatCannotBeReadIsNotChanged|TestACallerReadsWhatAnRPC|DamagedDisk|NeverMounted
 test-full-race-ci: test-tools #: not by default: race without long tables, the part that the gate runs
-	$(GATE) -race -timeout 40m -skip '$(RACE_TABLES)' $(RACE:%=./%)
+	$(GATE) -race -count 1 -timeout 40m -skip '$(RACE_TABLES)' $(RACE:%=./%)
 
 # The packages whose tests have two sizes, and no suite of their own below; a test compares.
 SIZES := driver/snapshot generator/cli generator/migrate generator/verify
