@@ -37,13 +37,13 @@ var commands = map[string]func(root string, f *flags) error{
 		return recordCluster(f.bed, root, os.Stdin, os.Stdout, time.Now())
 	},
 	"scale":  func(string, *flags) error { return nil },
-	"report": func(root string, f *flags) error { return report(root, f.given) },
+	"report": report,
 }
 
 // flags are those of all commands.
 type flags struct {
-	bed   string
-	given given
+	bed, when string
+	files     map[string]*string // of report, by their flags
 }
 
 // judged are the files with parts that are made of records, by command.
@@ -68,15 +68,13 @@ var judged = []struct {
 }
 
 func main() {
-	var f flags
+	f := flags{files: map[string]*string{}}
 	set := flag.NewFlagSet("judge", flag.ExitOnError)
 	set.StringVar(&f.bed, "bed", "", "directory of the cloud or cluster that the run was on")
-	set.StringVar(&f.given.log, "log", "", "what `make test-cluster CASE=e2e` printed")
-	set.StringVar(&f.given.when, "when", "", "date and commit of that run, for the page")
-	set.StringVar(&f.given.upstream, "upstream", "", "what `make test-cluster CASE=upstream` printed")
-	set.StringVar(&f.given.anatomy, "anatomy", "", "what `make measure WHAT=anatomy` measured")
-	set.StringVar(&f.given.suite, "suite", "", "the summary of the external-storage suite")
-	set.StringVar(&f.given.openShift, "openshift", "", "what `make test-cluster CASE=openshift` printed")
+	set.StringVar(&f.when, "when", "", "date and commit of the run of -log, for the page")
+	for _, s := range sources {
+		f.files[s.flag] = set.String(s.flag, "", s.of)
+	}
 	name := ""
 	if len(os.Args) > 1 {
 		name = os.Args[1]

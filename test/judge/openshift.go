@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -19,27 +18,22 @@ func openShiftTables(r io.Reader) (string, error) {
 	var steps, others []string // in the order of the log
 	var pauses string
 	seconds := map[string]map[string]string{"kustomize": {}, "helm": {}}
-	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, 16<<20)
-	for lines.Scan() {
-		line := strings.TrimRight(lines.Text(), " \r")
+	err := eachLine(r, func(line string) {
 		if m := pauseLine.FindStringSubmatch(line); m != nil {
 			pauses += fmt.Sprintf("| %s | %s |\n", m[1], m[2])
-		}
-		m := openShiftLine.FindStringSubmatch(line)
-		if m == nil {
-			continue
-		}
-		if column, standalone := seconds[m[1]]; !standalone {
-			others = append(others, fmt.Sprintf("| %s | %s | %s |\n", m[1], m[2], m[3]))
-		} else {
+		} else if m := openShiftLine.FindStringSubmatch(line); m != nil {
+			column, standalone := seconds[m[1]]
+			if !standalone {
+				others = append(others, fmt.Sprintf("| %s | %s | %s |\n", m[1], m[2], m[3]))
+				return
+			}
 			if seconds["kustomize"][m[2]]+seconds["helm"][m[2]] == "" {
 				steps = append(steps, m[2])
 			}
 			column[m[2]] = m[3]
 		}
-	}
-	if err := lines.Err(); err != nil {
+	})
+	if err != nil {
 		return "", err
 	}
 	if len(steps) == 0 || len(others) == 0 {

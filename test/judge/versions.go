@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -54,64 +55,64 @@ func recordCluster(bed, root string, in io.Reader, out io.Writer, now time.Time)
 	return cluster{kubernetes, kubelet, now.Format(time.DateOnly), passed, failed}.record(filepath.Join(root, clusterDir))
 }
 
+// column is a run in a table: the names that it has in its order, and the outcome of each.
+type column struct {
+	title    string
+	names    []string
+	outcomes map[string]string
+}
+
+func (c *column) add(outcome string, names ...string) {
+	for _, name := range names {
+		c.names, c.outcomes[name] = append(c.names, name), outcome
+	}
+}
+
 // matrix is a table with a line for each name, in the order in which the runs have them, and a column for each run.
-func matrix[T any](corner string, runs []T, title func(T) string, names func(T) []string, shown func(name string) string, outcome func(run T, name string) string) string {
-	head, rows, at := []string{corner}, [][]string{}, map[string]int{}
-	for _, r := range runs {
-		head = append(head, title(r))
-		for _, name := range names(r) {
-			if _, known := at[name]; !known {
-				at[name] = len(rows)
-				rows = append(rows, []string{shown(name)})
+func matrix(corner string, runs []column) string {
+	head, names, rows := []string{corner}, []string{}, [][]string{}
+	for _, run := range runs {
+		head = append(head, run.title)
+		for _, name := range run.names {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
 			}
 		}
 	}
-	for name, i := range at {
-		for _, r := range runs {
-			rows[i] = append(rows[i], outcome(r, name))
+	for _, name := range names {
+		row := []string{name}
+		for _, run := range runs {
+			row = append(row, cmp.Or(run.outcomes[name], "not run"))
 		}
+		rows = append(rows, row)
 	}
 	return page.Table(head, rows)
 }
 
 // versionTable has a line for each bundle and a column for each version. Below it stands why a bundle was refused.
 func versionTable(runs []versionRun) string {
-	text := matrix("bundle", runs, versionRun.title, func(r versionRun) (names []string) {
-		for _, b := range r.Bundles {
-			names = append(names, b.Bundle)
-		}
-		return names
-	}, func(name string) string { return name }, versionRun.outcome)
-	for i, refusal := range refusals(runs) {
-		text += strings.Repeat("\n", max(0, 1-i)) + refusal
-	}
-	return text
-}
-
-func (r versionRun) title() string { return strings.TrimPrefix(r.Version, "v") }
-
-func refusals(runs []versionRun) (lines []string) {
+	var columns []column
+	refusals := ""
 	for _, r := range runs {
+		c := column{title: strings.TrimPrefix(r.Version, "v"), outcomes: map[string]string{}}
 		for _, b := range r.Bundles {
-			if b.Refused != "" {
-				lines = append(lines, "- "+r.title()+", "+b.Bundle+": `"+firstLine(b.Refused)+"`\n")
+			switch {
+			case b.Refused != "":
+				c.add("refused", b.Bundle)
+				refusals += "- " + c.title + ", " + b.Bundle + ": `" + firstLine(b.Refused) + "`\n"
+			case b.Passed:
+				c.add("passed", b.Bundle)
+			default:
+				c.add("**failed**", b.Bundle)
 			}
 		}
+		columns = append(columns, c)
 	}
-	return lines
-}
-
-func (r versionRun) outcome(name string) string {
-	i := slices.IndexFunc(r.Bundles, func(b bundle) bool { return b.Bundle == name })
-	switch {
-	case i < 0:
-		return "not run"
-	case r.Bundles[i].Refused != "":
-		return "refused"
-	case r.Bundles[i].Passed:
-		return "passed"
+	text := matrix("bundle", columns)
+	if refusals != "" {
+		text += "\n" + refusals
 	}
-	return "**failed**"
+	return text
 }
 
 // firstLine is the first line that is a sentence about the configuration.
@@ -192,25 +193,24 @@ func (c cluster) record(dir string) error {
 
 // clusterTable has a line for each test and a column for each cluster.
 func clusterTable(runs []cluster) string {
-	return matrix("test", runs, cluster.title, func(r cluster) []string { return slices.Concat(r.Passed, r.Failed) }, func(name string) string {
-		return strings.ReplaceAll(strings.TrimPrefix(name, "TestEndToEnd/"), "_", " ")
-	}, cluster.outcome)
+	var columns []column
+	for _, r := range runs {
+		c := column{title: strings.TrimPrefix(r.Kubernetes, "v"), outcomes: map[string]string{}}
+		if r.Kubelet != r.Kubernetes {
+			c.title += ", kubelet " + strings.TrimPrefix(r.Kubelet, "v")
+		}
+		c.add("passed", shown(r.Passed)...)
+		c.add("**failed**", shown(r.Failed)...)
+		columns = append(columns, c)
+	}
+	return matrix("test", columns)
 }
 
-func (c cluster) title() string {
-	title := strings.TrimPrefix(c.Kubernetes, "v")
-	if c.Kubelet != c.Kubernetes {
-		title += ", kubelet " + strings.TrimPrefix(c.Kubelet, "v")
+// shown are the names of tests as a reader knows them.
+func shown(tests []string) []string {
+	var names []string
+	for _, name := range tests {
+		names = append(names, strings.ReplaceAll(strings.TrimPrefix(name, "TestEndToEnd/"), "_", " "))
 	}
-	return title
-}
-
-func (c cluster) outcome(name string) string {
-	switch {
-	case slices.Contains(c.Failed, name):
-		return "**failed**"
-	case slices.Contains(c.Passed, name):
-		return "passed"
-	}
-	return "not run"
+	return names
 }

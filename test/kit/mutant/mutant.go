@@ -16,8 +16,6 @@ type Mutant struct {
 
 	// CaughtBy is the test that must fail, quickly and without root. A mutant without it is caught by its recorded history alone.
 	CaughtBy Test
-	// Hangs says that the test may run into its timeout, and that this counts.
-	Hangs bool
 }
 
 // Test is the tests of one package whose names match a pattern.

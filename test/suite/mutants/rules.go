@@ -3,7 +3,7 @@ package mutants
 import "github.com/cinder-csi/cinder-csi/test/kit/mutant"
 
 // Rules are mutants that a test of one package catches within seconds, without root. A test of each breaks if somebody breaks its rule; keep both.
-// To add one, write a row without a pattern: the program says which tests of the package fail.
+// To add one, write a row without a pattern: the program says which tests of the package fail. Name the subtest of a long table.
 var Rules = []mutant.Mutant{
 	{Name: "stale-other-status", Rule: "two observations of a stale attachment must show the same volume status", Edits: []mutant.Edit{
 		edit("driver/attach", " && c.seen.volume.Status == now.volume.Status", ""),
@@ -322,42 +322,42 @@ var Rules = []mutant.Mutant{
 	}, CaughtBy: test("./test/suite/driver", "^TestAServerWithoutTheRequiredMetadataGetsNoVolume$")},
 	{Name: "owner-volume", Rule: "whose a volume is is asked where it is read", Edits: []mutant.Edit{
 		edit("driver/ownership", "return checked(ctx, v, err, g.checkVolume)", "return v, err"),
-	}, CaughtBy: test("./test/suite/driver", "^TestWhoseAnObjectIsDecidesEveryRPC$")},
+	}, CaughtBy: test("./test/suite/driver", "^TestWhoseAnObjectIsDecidesEveryRPC$/^no_name_protect-other-clusters=strict$")},
 	{Name: "owner-snapshot", Rule: "whose a snapshot is is asked where it is read", Edits: []mutant.Edit{
 		edit("driver/ownership", "return checked(ctx, p, err, g.checkSnapshot)", "return p, err"),
-	}, CaughtBy: test("./test/suite/driver", "^TestWhoseAnObjectIsDecidesEveryRPC$")},
+	}, CaughtBy: test("./test/suite/driver", "^TestWhoseAnObjectIsDecidesEveryRPC$/^unmarked_of_a_marked_volume_protect-other-clusters=strict$")},
 	{Name: "owner-backup", Rule: "whose a backup is is asked where it is read", Edits: []mutant.Edit{
 		edit("driver/ownership", "return checked(ctx, b, err, g.checkSnapshot)", "return b, err"),
-	}, CaughtBy: test("./test/suite/driver", "^TestWhoseAnObjectIsDecidesEveryRPC$")},
+	}, CaughtBy: test("./test/suite/driver", "^TestWhoseAnObjectIsDecidesEveryRPC$/^no_name_protect-other-clusters=strict$")},
 	{Name: "owner-volumes-named", Rule: "whose a volume is is asked where its name is searched", Edits: []mutant.Edit{
 		edit("driver/ownership", "return named(ctx, found, err, g.checkVolume)", "return found, err"),
-	}, CaughtBy: test("./test/suite/driver", "^TestWhoseAnObjectIsDecidesEveryRPC$")},
+	}, CaughtBy: test("./test/suite/driver", "^TestWhoseAnObjectIsDecidesEveryRPC$/^unmarked_of_a_marked_volume_protect-other-clusters=strict$")},
 	{Name: "owner-snapshots-named", Rule: "whose a snapshot is is asked where its name is searched", Edits: []mutant.Edit{
 		edit("driver/ownership", `	found, err := g.Cloud.SnapshotsNamed(ctx, name)
 	return named(ctx, found, err, g.checkSnapshot)`, "	return g.Cloud.SnapshotsNamed(ctx, name)"),
-	}, CaughtBy: test("./test/suite/driver", "^TestWhoseAnObjectIsDecidesEveryRPC$")},
+	}, CaughtBy: test("./test/suite/driver", "^TestWhoseAnObjectIsDecidesEveryRPC$/^on_a_server_with_my_tag_protect-other-clusters=strict$")},
 	{Name: "owner-backups-named", Rule: "whose a backup is is asked where its name is searched", Edits: []mutant.Edit{
 		edit("driver/ownership", `	found, err := g.Cloud.BackupsNamed(ctx, name)
 	return named(ctx, found, err, g.checkSnapshot)`, "	return g.Cloud.BackupsNamed(ctx, name)"),
-	}, CaughtBy: test("./test/suite/driver", "^TestWhoseAnObjectIsDecidesEveryRPC$")},
+	}, CaughtBy: test("./test/suite/driver", "^TestWhoseAnObjectIsDecidesEveryRPC$/^unmarked_of_a_marked_volume_protect-other-clusters$")},
 	{Name: "owner-volume-list", Rule: "a list shows no volume of another cluster", Edits: []mutant.Edit{
 		edit("driver/ownership", "if answer := g.rule.ofVolume(v); answer.owner == theirs {", "if false {\n			var answer verdict"),
-	}, CaughtBy: test("./test/suite/driver", "^TestListsLeaveOutWhatBelongsToAnotherCluster$")},
+	}, CaughtBy: test("./test/suite/driver", "^TestListsLeaveOutWhatBelongsToAnotherCluster$/^no_name_protect-other-clusters=strict_in_pages_of_1$")},
 	{Name: "owner-snapshot-list", Rule: "a list shows no snapshot of another cluster", Edits: []mutant.Edit{
 		edit("driver/ownership", "if !p.ForCaller {", "if true {"),
-	}, CaughtBy: test("./test/suite/driver", "^TestListsLeaveOutWhatBelongsToAnotherCluster$")},
+	}, CaughtBy: test("./test/suite/driver", "^TestListsLeaveOutWhatBelongsToAnotherCluster$/^no_name_protect-other-clusters=strict_in_pages_of_1$")},
 	{Name: "owner-unmarked-snapshot", Rule: "a snapshot without a mark is its volume's", Edits: []mutant.Edit{
 		edit("driver/ownership", "if answer.owner != unknown || !p.Volume.Exists() {", "if true {"),
-	}, CaughtBy: test("./test/suite/driver", "^TestWhoseAnObjectIsDecidesEveryRPC$")},
+	}, CaughtBy: test("./test/suite/driver", "^TestWhoseAnObjectIsDecidesEveryRPC$/^unmarked_of_my_volume_protect-other-clusters=strict_CreateVolume_from_a_backup$")},
 	{Name: "owner-strict", Rule: "a strict driver leaves alone what has no mark", Edits: []mutant.Edit{
 		edit("driver/ownership", "case answer.owner == unknown && g.rule.Strict:", "case false:"),
-	}, CaughtBy: test("./test/suite/driver", "^TestWhoseAnObjectIsDecidesEveryRPC$")},
+	}, CaughtBy: test("./test/suite/driver", "^TestWhoseAnObjectIsDecidesEveryRPC$/^on_a_server_with_my_tag_protect-other-clusters=strict$")},
 	{Name: "owner-restored", Rule: "a restored volume belongs to the cluster that restores it", Edits: []mutant.Edit{
 		edit("driver/ownership", "case !restored || token == v.Metadata[contract.MetadataRequest]:", "case true || token == v.Metadata[contract.MetadataRequest] || restored:"),
 	}, CaughtBy: test("./test/suite/driver", "^TestARestoredVolumeBelongsToTheClusterThatRestoresIt$")},
 	{Name: "owner-hidden-backup", Rule: "a protecting driver that may not read a backup does not call it deleted", Edits: []mutant.Edit{
 		edit("driver/snapshot", "case s.keepHidden && volume.Is(err, volume.PermissionDenied):", "case false:"),
-	}, CaughtBy: test("./test/suite/driver", "^TestWhatCannotBeReadIsNotChanged$")},
+	}, CaughtBy: test("./test/suite/driver", "^TestWhatCannotBeReadIsNotChanged$/^protect-other-clusters=strict_DeleteSnapshot_of_a_backup$")},
 	{Name: "owner-mark-replaced", Rule: "the mark of another cluster is not replaced", Edits: []mutant.Edit{
 		edit("driver/provision", `mark != "" && mark != s.owner.Cluster && !s.createdForName(v)`, `mark != "" && false`),
 	}, CaughtBy: test("./test/suite/driver", "^TestTheMarkOfAnotherClusterIsNotReplaced$")},
