@@ -46,7 +46,8 @@ func configure(t *testing.T, r switches.Row, target v1alpha1.Target, taken map[s
 	return accepted, spec
 }
 
-// TestKustomizeEqualsHelmPairwiseOverEverySwitch gives each pair to one target. A whole row has its comments for one target. make test-render PAIRWISE=1 and make test-strict give it to all.
+// TestKustomizeEqualsHelmPairwiseOverEverySwitch gives each pair to one target; make test-render PAIRWISE=1 and make test-strict give it to all.
+// The patches of a whole row have comments for one target.
 func TestKustomizeEqualsHelmPairwiseOverEverySwitch(t *testing.T) {
 	taken := map[string]bool{}
 	for at, target := range targets {

@@ -67,7 +67,7 @@ func hashOf(values any) [sha256.Size]byte {
 	return [sha256.Size]byte(hash.Sum(nil))
 }
 
-// writeValue writes values with their Go types, which a template may tell apart.
+// writeValue writes values with their Go types, which a template can distinguish.
 func writeValue(to io.Writer, v any) {
 	switch v := v.(type) {
 	case chartutil.Values:

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestValuesThatAChartTellsApartAreNotTheSameRendering counts the renderings of each two values.
-func TestValuesThatAChartTellsApartAreNotTheSameRendering(t *testing.T) {
+// TestValuesThatAChartDistinguishesAreNotTheSameRendering counts the renderings of each two values.
+func TestValuesThatAChartDistinguishesAreNotTheSameRendering(t *testing.T) {
 	different := []any{
 		nil, "", "1", 1, int64(1), 1.0, true, "true",
 		[]any{},
