@@ -14,8 +14,8 @@ import (
 // mostRenderings are how many renderings of the chart are kept: the bases of all planes, and what two bundles at a time have.
 const mostRenderings = 8
 
-// rendered are the last renderings of the chart. A bundle is made from the rendering of its values, and compared with that of its values.yaml, which
-// are the same values or the bundle is wrong. The chart reads nothing else, so the same values give the same texts. Nobody changes the maps.
+// rendered are the last renderings of the chart. A bundle is made from that of its values, and compared with that of its values.yaml: the same values, or
+// the bundle is wrong. The chart reads nothing else, so the same values give the same texts. Nobody changes the maps.
 var rendered renderings
 
 type renderings struct {
