@@ -12,7 +12,6 @@ import (
 
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/kustomize/api/krusty"
-	"sigs.k8s.io/kustomize/kyaml/filesys"
 
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 )
@@ -65,7 +64,7 @@ func planesOf(target v1alpha1.Target) ([]plane, error) {
 
 // build builds every plane of a bundle in process, with the versions of kustomize and Helm this program is made with. The objects
 // are in the order of the tools' output. Helm reads the tree alone.
-func build(fsys filesys.FileSystem, root string, tree map[string][]byte, target v1alpha1.Target, format v1alpha1.Format) ([]Object, error) {
+func build(files map[string][]byte, root string, tree map[string][]byte, target v1alpha1.Target, format v1alpha1.Format) ([]Object, error) {
 	planes, err := planesOf(target)
 	if err != nil {
 		return nil, err
@@ -75,7 +74,7 @@ func build(fsys filesys.FileSystem, root string, tree map[string][]byte, target 
 		var objects []Object
 		switch format {
 		case v1alpha1.Kustomize:
-			objects, err = kustomize(fsys, filepath.Join(root, p.dir), p.name)
+			objects, err = kustomize(files, filepath.Join(root, p.dir), p.name)
 		case v1alpha1.Helm:
 			var text []byte
 			if text, err = helmTemplate(tree, p); err == nil {
@@ -92,9 +91,23 @@ func build(fsys filesys.FileSystem, root string, tree map[string][]byte, target 
 	return all, nil
 }
 
-// kustomize builds with kustomize's own restrictions, those of kubectl: a file of another directory is no more read than there.
+// kustomize builds a directory. What fails in parts is built as it is, for the message that people get from kubectl.
+func kustomize(files map[string][]byte, dir, plane string) ([]Object, error) {
+	if parts := inParts(files); parts != nil {
+		if objects, err := kustomizeFiles(parts, dir, plane); err == nil {
+			return objects, nil
+		}
+	}
+	return kustomizeFiles(files, dir, plane)
+}
+
+// kustomizeFiles builds with kustomize's own restrictions, those of kubectl: a file of another directory is no more read than there.
 // The objects do not become YAML in between: with 2,000 classes that takes a tenth of the time.
-func kustomize(fsys filesys.FileSystem, dir, plane string) ([]Object, error) {
+func kustomizeFiles(files map[string][]byte, dir, plane string) ([]Object, error) {
+	fsys, err := inMemory(files)
+	if err != nil {
+		return nil, err
+	}
 	options := krusty.MakeDefaultOptions()
 	options.Reorder = krusty.ReorderOptionUnspecified // the kustomization says its order
 	built, err := krusty.MakeKustomizer(options).Run(fsys, dir)

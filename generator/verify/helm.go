@@ -72,7 +72,14 @@ func Chart(given map[string]any, strict bool, only ...string) (map[string]string
 	if err != nil {
 		return nil, fmt.Errorf("values.yaml: %w", err)
 	}
-	files, err := engine.Render(&c, values)
+	if len(only) > 0 {
+		return run(&c, values)
+	}
+	return rendered.of(values["Values"], func() (map[string]string, error) { return run(&c, values) })
+}
+
+func run(c *chart.Chart, values chartutil.Values) (map[string]string, error) {
+	files, err := engine.Render(c, values)
 	if err != nil {
 		return nil, fmt.Errorf("chart: %w", err)
 	}

@@ -30,11 +30,10 @@ func ObjectsAt(dir, base string, tree map[string][]byte, target v1alpha1.Target,
 	if err != nil {
 		return nil, err
 	}
-	fsys, err := load(root, files, tree)
-	if err != nil {
+	if files, err = load(root, files, tree); err != nil {
 		return nil, err
 	}
-	return build(fsys, root, tree, target, format)
+	return build(files, root, tree, target, format)
 }
 
 // placeOf is where a bundle is built, and what it may read there besides its own tree.

@@ -42,11 +42,11 @@ const anywhere = "/bundle"
 
 // bundle builds and checks a tree at root, in memory, with the files outside of it that it may refer to, by absolute path.
 func bundle(root string, outside, tree map[string][]byte, target v1alpha1.Target, format v1alpha1.Format) ([]Object, []Finding, error) {
-	fsys, err := load(root, outside, tree)
+	files, err := load(root, outside, tree)
 	if err != nil {
 		return nil, nil, err
 	}
-	objects, err := build(fsys, root, tree, target, format)
+	objects, err := build(files, root, tree, target, format)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -57,8 +57,8 @@ func bundle(root string, outside, tree map[string][]byte, target v1alpha1.Target
 	return objects, findings, nil
 }
 
-// load puts a tree at root into a file system in memory, with the files outside of it, once nothing in them can do harm.
-func load(root string, outside, tree map[string][]byte) (filesys.FileSystem, error) {
+// load is a tree at root and the files outside of it, by absolute path, once nothing in them can do harm.
+func load(root string, outside, tree map[string][]byte) (map[string][]byte, error) {
 	files := maps.Clone(outside)
 	if files == nil {
 		files = map[string][]byte{}
@@ -69,9 +69,10 @@ func load(root string, outside, tree map[string][]byte) (filesys.FileSystem, err
 		}
 		files[path.Join(root, name)] = text
 	}
-	if err := local(root, files); err != nil {
-		return nil, err
-	}
+	return files, local(root, files)
+}
+
+func inMemory(files map[string][]byte) (filesys.FileSystem, error) {
 	fsys := filesys.MakeFsInMemory()
 	for name, text := range files {
 		if err := fsys.WriteFile(name, text); err != nil {
