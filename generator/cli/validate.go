@@ -50,7 +50,7 @@ DIR is read, fetched or run, whatever its files say; for a bundle that was made 
 }
 
 // mostFindings are the files that one message lists.
-const mostFindings = 20
+const mostFindings = 10
 
 // genuine returns the objects of a bundle that is as a generator made it. One error lists every finding.
 func (w *World) genuine(dir *worktree.Dir, base string, tree map[string][]byte, edited []string) ([]verify.Object, error) {
