@@ -85,7 +85,7 @@ func Unnamed(r plan.Result, chart Chart) (found []string, err error) {
 		}
 		walk(values, nil, func(at []string, l leaf) {
 			for _, others := range alternatives(at, l.value) {
-				i := &planeIndex{p: p}
+				i := &planeIndex{p: p, values: p.values}
 				for file, text := range i.first(chart, values, at, others, nil) {
 					if text != was[file] && !namesValue(file, at) {
 						found = append(found, p.name+": "+file+" does not name "+strings.Join(at, "."))

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/cinder-csi/cinder-csi/generator/field"
 	"github.com/cinder-csi/cinder-csi/generator/plan"
@@ -31,6 +32,7 @@ type Index struct {
 
 type planeIndex struct {
 	p       *plane
+	values  func() object
 	files   map[string]string            // rendered templates
 	objects map[string]map[string]places // by template, and by kind/name
 	fileOf  map[string]string            // of each kind/name
@@ -68,7 +70,7 @@ func IndexOf(r plan.Result, chart Chart) (*Index, error) {
 	}
 	x := &Index{chart, map[string]*planeIndex{}}
 	for _, p := range planes {
-		i := &planeIndex{p: p, objects: map[string]map[string]places{}, fileOf: map[string]string{}, there: map[string][]Ref{}, known: map[string]bool{}}
+		i := &planeIndex{p: p, values: sync.OnceValue(p.values), objects: map[string]map[string]places{}, fileOf: map[string]string{}, there: map[string][]Ref{}, known: map[string]bool{}}
 		if i.files, err = p.templates(chart, plain(p.values()).(map[string]any), false); err != nil {
 			return nil, err
 		}
@@ -153,7 +155,7 @@ func (x *Index) Of(decision string) []Place {
 
 // vary renders a template, or all, with other values: one wanted value of the chart at a time. It yields the places that are then others or gone.
 func (i *planeIndex) vary(chart Chart, only string, wanted func(leaf) bool, yield func(key string, p *placeIn, gone bool, refs []Ref)) {
-	values := i.p.values()
+	values := i.values()
 	walk(values, nil, func(at []string, l leaf) {
 		if len(l.refs) == 0 || !wanted(l) {
 			return

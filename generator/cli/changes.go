@@ -185,9 +185,11 @@ func pinText(refused []v1alpha1.Change) []string {
 // wouldRefuse is what generate --check adds about the changes that generate refuses. The changes themselves are on stdout.
 func wouldRefuse(refused []v1alpha1.Change) string {
 	lines := []string{fmt.Sprintf("generate would refuse %d of these changes:", len(refused))}
+	said := map[string]bool{}
 	for _, c := range refused {
 		line := "  " + report.Why(c)
-		if !slices.Contains(lines, line) {
+		if !said[line] {
+			said[line] = true
 			lines = append(lines, line)
 		}
 	}

@@ -74,6 +74,8 @@ func saveInventory(w *World, name string, inv v1alpha1.Inventory) error {
 		return fmt.Errorf("the inventory cannot be saved: %w", err)
 	case info.IsDir():
 		return usage("--save %s is a directory: name a file", name)
+	case info.Mode()&fs.ModeSymlink != 0 && filepath.IsLocal(name):
+		return usage("--save %s is a symbolic link, which a checkout may bring along: name the file that is meant", name)
 	case !info.Mode().IsRegular():
 		return writeInto(name, content)
 	default:

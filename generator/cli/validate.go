@@ -49,6 +49,9 @@ DIR is read, fetched or run, whatever its files say; for a bundle that was made 
 	return c
 }
 
+// mostFindings are the files that one message lists.
+const mostFindings = 10
+
 // genuine returns the objects of a bundle that is as a generator made it. One error lists every finding.
 func (w *World) genuine(dir *worktree.Dir, base string, tree map[string][]byte, edited []string) ([]verify.Object, error) {
 	if len(edited) == 0 {
@@ -58,7 +61,11 @@ func (w *World) genuine(dir *worktree.Dir, base string, tree map[string][]byte, 
 		}
 	}
 	var findings []error
-	for _, name := range edited {
+	for i, name := range edited {
+		if i == mostFindings {
+			findings = append(findings, fmt.Errorf("and %d more files", len(edited)-i))
+			break
+		}
 		findings = append(findings, errors.New(notAsGenerated(name)+"; restore it, or run generate --force, which drops the edit. Keep your changes in an overlay or a values file outside of the directory"))
 	}
 	foreign, err := dir.Misleading(tree)

@@ -163,18 +163,17 @@ func (c *comparison) decisions() {
 
 // ids are the ids of both plans: in the order of the new one, and those that are gone after the one they followed.
 func (c *comparison) ids() []string {
-	var ids []string
-	for _, d := range c.next.Decisions {
-		ids = append(ids, d.ID)
-	}
-	at := 0
+	gone, last := map[string][]string{}, ""
 	for _, d := range c.old.Decisions {
-		if i := slices.Index(ids, d.ID); i >= 0 {
-			at = i + 1
-			continue
+		if _, stays := c.is.by[d.ID]; stays {
+			last = d.ID
+		} else {
+			gone[last] = append(gone[last], d.ID)
 		}
-		ids = slices.Insert(ids, at, d.ID)
-		at++
+	}
+	ids := gone[""]
+	for _, d := range c.next.Decisions {
+		ids = append(append(ids, d.ID), gone[d.ID]...)
 	}
 	return ids
 }

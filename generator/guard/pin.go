@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"reflect"
@@ -22,10 +23,29 @@ func Pin(refused []v1alpha1.Change) (pin any, remove []string) {
 		remove = append(remove, c.Remove...)
 	}
 	slices.Sort(remove)
-	return pin, slices.Compact(remove)
+	return withoutRepetition(pin), slices.Compact(remove)
 }
 
-// merge adds b to a: objects key by key, and lists one after the other without repetition.
+// withoutRepetition leaves one of equal items in each list.
+func withoutRepetition(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		for key, inner := range v {
+			v[key] = withoutRepetition(inner)
+		}
+	case []any:
+		seen := map[string]bool{}
+		return slices.DeleteFunc(v, func(item any) bool {
+			text, _ := json.Marshal(item) // it was made of JSON
+			twice := seen[string(text)]
+			seen[string(text)] = true
+			return twice
+		})
+	}
+	return value
+}
+
+// merge adds b to a: objects key by key, and lists one after the other.
 func merge(a, b any) any {
 	x, isObject := a.(map[string]any)
 	y, bothObjects := b.(map[string]any)
@@ -40,12 +60,7 @@ func merge(a, b any) any {
 	if !isList || !bothLists {
 		return b
 	}
-	for _, item := range more {
-		if !slices.ContainsFunc(list, func(have any) bool { return reflect.DeepEqual(have, item) }) {
-			list = append(list, item)
-		}
-	}
-	return list
+	return append(list, more...)
 }
 
 // pinDriver keeps a driver name: by the rule that gave it, or as it is.

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 
@@ -58,7 +60,7 @@ func DecodeInventory(file string, data []byte) (Inventory, error) {
 // DecodePlan reads a plan, as DecodeDistribution does.
 func DecodePlan(file string, data []byte) (Plan, error) {
 	var p Plan
-	return p, decode(file, data, &p, header{KindPlan, true, 0})
+	return p, decode(file, data, &p, header{KindPlan, true, mostDecisions})
 }
 
 // check refuses states that are none, which would read as "failed" and be blamed on the cloud, and a secret, which would be copied.
@@ -92,6 +94,9 @@ type header struct {
 	items    int // that a list may have; 0: any number
 }
 
+// mostDecisions are what a plan may have: one of 5,000 volume types has some 5,100. Those of two plans are compared with each other.
+const mostDecisions = 8_000
+
 // mostItems are what a list of a configuration may have. Its items are compared with each other, and a person wrote them.
 const mostItems = 2_000
 
@@ -110,6 +115,7 @@ func decode(file string, data []byte, into any, h header) error {
 	if err := d.header(root, h); err != nil {
 		return err
 	}
+	d.visible(root)
 	d.walk(root, reflect.TypeOf(into).Elem(), "")
 	if err := d.err(); err != nil {
 		return err
@@ -122,6 +128,17 @@ func decode(file string, data []byte, into any, h header) error {
 		return d.wrap(err)
 	}
 	return nil
+}
+
+// visible refuses characters that show nothing, or turn the direction of a line: a reviewer would read another text than Kubernetes does.
+func (d *decoder) visible(n *yaml.Node) {
+	if i := strings.IndexFunc(n.Value, func(r rune) bool { return unicode.Is(unicode.Cf, r) }); i >= 0 {
+		r, _ := utf8.DecodeRuneInString(n.Value[i:])
+		d.problem(n.Line, "holds %U, which nobody sees: remove the character", r)
+	}
+	for _, child := range n.Content {
+		d.visible(child)
+	}
 }
 
 type decoder struct {

@@ -595,6 +595,38 @@ func TestDocumentsThatExplodeAreRefusedInTimeAndMemory(t *testing.T) {
 	generate(t, endless)
 }
 
+// What a plan.yaml lists is compared with what this run decides.
+func TestDecisionsWithoutEndAreComparedInTimeAndMemory(t *testing.T) {
+	for name, line := range map[string]string{
+		"classes": "- id: storageClass.z%d\n    value: {}\n", "classes with a type": "- id: storageClass.z%d\n    value: {name: z%[1]d, volumeType: {id: z%[1]d, name: z%[1]d}}\n",
+		"classes of attributes": "- id: attributesClass.z%d\n    value: {}\n", "unknown": "- id: z%d\n    value: {}\n", "images": "- id: images.z%d\n    value: x\n",
+	} {
+		for _, n := range []int{7_000, 9_000} {
+			t.Run(fmt.Sprintf("%d %s", n, name), func(t *testing.T) {
+				dir := bundleOf(t, "vanilla", "helm")
+				path := filepath.Join(dir, worktree.PlanFile)
+				text, err := os.ReadFile(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var more strings.Builder
+				more.WriteString("decisions:\n")
+				for i := range n {
+					fmt.Fprintf(&more, "  "+line, i)
+				}
+				if err := os.WriteFile(path, bytes.Replace(text, []byte("decisions:\n"), []byte(more.String()), 1), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				bounded(t, func() {
+					if _, stderr, code := pipeline(t, "generate", "--inventory", "../../../../overlays/inventory.yaml", "--output-dir", dir, "--check"); code == cli.OK {
+						t.Errorf("want a difference, got %d: %.500s", code, stderr)
+					}
+				})
+			})
+		}
+	}
+}
+
 // pools are node pools of a configuration.
 func pools(n int) string {
 	var b strings.Builder
@@ -875,7 +907,10 @@ func TestALinkInTheCheckoutCannotMoveAFileThatACommandWrites(t *testing.T) {
 		}
 	}
 	t.Chdir(t.TempDir())
-	for link, to := range map[string]string{"saved.yaml": profile, "sub": home} {
+	if err := os.WriteFile("hook", nil, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for link, to := range map[string]string{"saved.yaml": profile, "sub": home, "inside.yaml": "hook"} {
 		if err := os.Symlink(to, link); err != nil {
 			t.Fatal(err)
 		}
@@ -889,6 +924,12 @@ func TestALinkInTheCheckoutCannotMoveAFileThatACommandWrites(t *testing.T) {
 			if code != cli.Usage || !strings.Contains(stderr, "leads out of the working directory") {
 				t.Errorf("%s to %s: want exit 64, got %d: %s", name, file, code, stderr)
 			}
+		}
+		if _, stderr, code := pipeline(t, append(slices.Clone(command), "inside.yaml")...); code != cli.Usage {
+			t.Errorf("%s to a link inside of the checkout: want exit 64, got %d: %s", name, code, stderr)
+		}
+		if info, err := os.Stat("hook"); err != nil || info.Size() > 0 {
+			t.Errorf("%s wrote through a link: %v", name, err)
 		}
 		if _, stderr, code := pipeline(t, append(slices.Clone(command), name+".yaml")...); code != cli.OK {
 			t.Errorf("%s to a file of the checkout: want exit 0, got %d: %s", name, code, stderr)
