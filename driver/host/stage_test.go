@@ -41,14 +41,14 @@ func TestStageMakesAFileSystemOnlyOnAnEmptyDisk(t *testing.T) {
 		{name: "ext4, made so", blkid: empty, s: StageSpec{FSType: "ext4", Format: FormatOptions{BlockSize: 1024, InodeSize: 512, BytesPerInode: 4096}}, ran: []string{"mkfs.ext4 -F -m0 -O ^metadata_csum_seed,^orphan_file -b 1024 -I 512 -i 4096 DISK"}, fsType: "ext4", options: []string{"errors=remount-ro"}},
 		{name: "ext3 by default, with inodes", blkid: empty, s: StageSpec{DefaultFSType: "ext3", Format: FormatOptions{Inodes: 77}}, ran: []string{"mkfs.ext3 -F -m0 -O ^metadata_csum_seed,^orphan_file -N 77 DISK"}, fsType: "ext3", options: []string{"errors=remount-ro"}},
 		{name: "xfs, made so", blkid: empty, s: StageSpec{FSType: "xfs", Format: FormatOptions{BlockSize: 2048, InodeSize: 1024}}, ran: []string{"mkfs.xfs -f -m rmapbt=0 -i nrext64=0 -b size=2048 -i size=1024 DISK"}, fsType: "xfs", options: []string{"nouuid"}},
-		{name: "ext4 is there, however it was made", blkid: holds("ext4"), s: StageSpec{FSType: "ext4", Format: FormatOptions{BlockSize: 1024}}, ran: []string{"fsck.ext4 -a DISK"}, fsType: "ext4", options: []string{"errors=remount-ro"}},
+		{name: "ext4 is there, however it was made", blkid: holds("ext4"), s: StageSpec{FSType: "ext4", Format: FormatOptions{BlockSize: 1024}}, ran: []string{"fsck.ext4 -j /dev/null -a DISK"}, fsType: "ext4", options: []string{"errors=remount-ro"}},
 		{name: "xfs is there, with a format that it has not", blkid: holds("xfs"), s: StageSpec{Format: FormatOptions{Inodes: 77}}, fsType: "xfs", options: []string{"nouuid"}},
-		{name: "ext4 is there", blkid: holds("ext4"), s: StageSpec{FSType: "ext4"}, ran: []string{"fsck.ext4 -a DISK"}, fsType: "ext4", options: []string{"errors=remount-ro"}},
-		{name: "ext3 is there, ext4 asked for", blkid: holds("ext3"), s: StageSpec{FSType: "ext4"}, ran: []string{"fsck.ext4 -a DISK"}, fsType: "ext3", options: []string{"errors=remount-ro"}},
+		{name: "ext4 is there", blkid: holds("ext4"), s: StageSpec{FSType: "ext4"}, ran: []string{"fsck.ext4 -j /dev/null -a DISK"}, fsType: "ext4", options: []string{"errors=remount-ro"}},
+		{name: "ext3 is there, ext4 asked for", blkid: holds("ext3"), s: StageSpec{FSType: "ext4"}, ran: []string{"fsck.ext4 -j /dev/null -a DISK"}, fsType: "ext3", options: []string{"errors=remount-ro"}},
 		{name: "xfs is there, no type in the request", blkid: holds("xfs"), s: StageSpec{DefaultFSType: "ext4"}, fsType: "xfs", options: []string{"nouuid"}},
 		{name: "ext4 is there, read-only", blkid: holds("ext4"), s: StageSpec{FSType: "ext4", ReadOnly: true}, fsType: "ext4", options: []string{"errors=remount-ro", "ro"}},
 		{name: "ext4, the class says what to do about errors", blkid: empty, s: StageSpec{FSType: "ext4", MountFlags: []string{"errors=panic"}}, ran: []string{"mkfs.ext4 -F -m0 -O ^metadata_csum_seed,^orphan_file DISK"}, fsType: "ext4", options: []string{"errors=remount-ro", "errors=panic"}}, // the last one counts
-		{name: "made from a source", blkid: holds("ext4"), s: StageSpec{FSType: "ext4", FromSource: true}, ran: []string{"fsck.ext4 -a DISK", "resize2fs DISK"}, fsType: "ext4", options: []string{"errors=remount-ro"}},
+		{name: "made from a source", blkid: holds("ext4"), s: StageSpec{FSType: "ext4", FromSource: true}, ran: []string{"fsck.ext4 -j /dev/null -a DISK", "resize2fs DISK"}, fsType: "ext4", options: []string{"errors=remount-ro"}},
 		{name: "made from a source, xfs", blkid: holds("xfs"), s: StageSpec{FromSource: true}, ran: []string{"xfs_growfs -d PATH"}, fsType: "xfs", options: []string{"nouuid"}},
 		{name: "made from a source, read-only", blkid: holds("xfs"), s: StageSpec{FromSource: true, ReadOnly: true}, fsType: "xfs", options: []string{"nouuid", "ro"}},
 	} {

@@ -122,7 +122,7 @@ func (p Processes) Run(ctx context.Context, name string, args ...string) (Result
 	err := cmd.Start()
 	if err == nil {
 		if programs[name].tenantMemory {
-			boundMemory(cmd.Process.Pid)
+			defer boundMemory(cmd.Process.Pid)()
 		}
 		err = cmd.Wait()
 	}

@@ -114,20 +114,55 @@ func TestTheLimitOfACheckIsBelowWhatTheNodeHas(t *testing.T) {
 	meminfo := "MemTotal: 9 kB\nMemAvailable:   8388608 kB\n"
 	for _, c := range []struct {
 		name, meminfo, most, used string
-		want                      uint64
+		granted, want             uint64
 		unknown                   bool
 	}{
 		{name: "the node", meminfo: meminfo, want: 7 * gib},
 		{name: "no limit of the container", meminfo: meminfo, most: "max\n", used: "1\n", want: 7 * gib},
 		{name: "the container has less", meminfo: meminfo, most: "2147483648\n", used: "1073741824\n", want: gib / 8 * 7},
 		{name: "the container has more", meminfo: meminfo, most: "107374182400\n", used: "1\n", want: 7 * gib},
+		{name: "another check runs", meminfo: meminfo, granted: 7 * gib, want: gib / 8 * 7},
+		{name: "others may take all of it", meminfo: meminfo, granted: 9 * gib, want: 64 << 20},
+		{name: "others may take all of the container", meminfo: meminfo, most: "2147483648\n", used: "1073741824\n", granted: gib, want: 64 << 20},
 		{name: "nothing is left", meminfo: meminfo, most: "1000\n", used: "2000\n", want: 64 << 20},
 		{name: "no meminfo", most: "8589934592\n", used: "0\n", want: 7 * gib},
 		{name: "nothing is known", unknown: true, want: 64 << 20},
 	} {
-		if got, ok := memoryLimit(c.meminfo, c.most, c.used); got != c.want || ok == c.unknown {
+		if got, ok := memoryLimit(c.meminfo, c.most, c.used, c.granted); got != c.want || ok == c.unknown {
 			t.Errorf("%s: want %d, got %d, %t", c.name, c.want, got, ok)
 		}
+	}
+}
+
+// Checks at the same time share the memory of the node: one that begins gets no more than the others leave, and they give it back.
+func TestTheLimitsOfChecksAtTheSameTimeAreBelowWhatTheNodeHas(t *testing.T) {
+	const n, least = 8, 64 << 20
+	var sum uint64
+	var releases []func()
+	for range n {
+		check := exec.CommandContext(t.Context(), "cat") // a check that runs until the end of the test
+		_, err := check.StdinPipe()
+		must(t, err)
+		must(t, check.Start())
+		t.Cleanup(func() { _, _ = check.Process.Kill(), check.Wait() })
+		releases = append(releases, boundMemory(check.Process.Pid))
+		var limit unix.Rlimit
+		must(t, unix.Prlimit(check.Process.Pid, unix.RLIMIT_DATA, nil, &limit))
+		sum += limit.Cur - uint64(runtime.NumCPU())*8<<20 // without the stacks
+	}
+	var node unix.Sysinfo_t
+	must(t, unix.Sysinfo(&node))
+	if most := node.Totalram*uint64(node.Unit)/8*7 + n*least; sum > most {
+		t.Errorf("%d checks may take %d MiB together, want at most %d", n, sum>>20, most>>20)
+	}
+	for _, release := range releases {
+		release()
+	}
+	dir := t.TempDir()
+	must(t, os.WriteFile(filepath.Join(dir, "fsck.ext4"), []byte("#!/bin/sh\n"), 0o700))
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	if _, err := Ask(t.Context(), Processes{}, "fsck.ext4"); err != nil || granted.bytes != 0 {
+		t.Errorf("want all memory given back after the checks, got %d bytes, %v", granted.bytes, err)
 	}
 }
 

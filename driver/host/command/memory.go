@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"runtime"
 	"strings"
+	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -22,23 +23,40 @@ import (
 // The bound is a limit of the process and not a cgroup of its own. cgroup v2 gives no memory controller to a group below
 // one that has processes. The driver would have to leave the group in which the runtime expects it.
 
-// boundMemory gives a process a limit below what the node has. If the node has no memory left all the same, the kernel
-// kills the process before any pod. Both are best effort: the process may have ended.
-func boundMemory(pid int) {
+// granted is what the running checks may take together. The memory is the machine's, so all Processes share it. Nobody waits for memory: a
+// check may hang on a dead disk.
+var granted struct {
+	sync.Mutex
+	bytes uint64
+}
+
+// boundMemory gives a process a limit below what the node has, and what the other checks may not take, until release. If the node has no memory
+// left all the same, the kernel kills the process before any pod. Both are best effort: the process may have ended.
+func boundMemory(pid int) (release func()) {
 	_ = os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", pid), []byte("1000"), 0)
+	granted.Lock()
+	defer granted.Unlock()
 	meminfo, _ := os.ReadFile("/proc/meminfo")
 	most, _ := os.ReadFile("/sys/fs/cgroup/memory.max")
 	used, _ := os.ReadFile("/sys/fs/cgroup/memory.current")
-	if limit, ok := memoryLimit(string(meminfo), string(most), string(used)); ok {
-		const stack = 8 << 20 // of each thread that reads bitmaps, one for a processor; it counts, and hardly any of it is used
-		limit += uint64(runtime.NumCPU()) * stack
-		_ = unix.Prlimit(pid, unix.RLIMIT_DATA, &unix.Rlimit{Cur: limit, Max: limit}, nil)
+	limit, ok := memoryLimit(string(meminfo), string(most), string(used), granted.bytes)
+	if !ok {
+		return func() {}
+	}
+	const stack = 8 << 20 // of each thread that reads bitmaps, one for a processor; it counts, and hardly any of it is used
+	data := limit + uint64(runtime.NumCPU())*stack
+	_ = unix.Prlimit(pid, unix.RLIMIT_DATA, &unix.Rlimit{Cur: data, Max: data}, nil)
+	granted.bytes += limit
+	return func() {
+		granted.Lock()
+		defer granted.Unlock()
+		granted.bytes -= limit
 	}
 }
 
-// memoryLimit returns seven eighths of the memory that is available, by meminfo or in the cgroup of the container, but at
-// least leastMemory. It returns false if that is unknown.
-func memoryLimit(meminfo, most, used string) (bytes uint64, ok bool) {
+// memoryLimit returns seven eighths of the memory that is available, by meminfo or in the cgroup of the container, and
+// not granted to other checks, but at least leastMemory. It returns false if that is unknown.
+func memoryLimit(meminfo, most, used string, granted uint64) (bytes uint64, ok bool) {
 	const leastMemory = 64 << 20 // a check without much to do takes 11 MiB
 	if _, after, found := strings.Cut(meminfo, "MemAvailable:"); found {
 		_, err := fmt.Sscanf(after, "%d", &bytes)
@@ -51,7 +69,7 @@ func memoryLimit(meminfo, most, used string) (bytes uint64, ok bool) {
 			ok, bytes = true, left
 		}
 	}
-	return max(bytes/8*7, leastMemory), ok
+	return max((bytes-min(bytes, granted))/8*7, leastMemory), ok
 }
 
 // peak is the most memory that a process had.

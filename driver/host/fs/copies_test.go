@@ -255,6 +255,17 @@ func unfinishedExt() sparse {
 	}}
 }
 
+// widest records how many bytes a reader was asked for at once.
+type widest struct {
+	io.ReaderAt
+	bytes int
+}
+
+func (w *widest) ReadAt(b []byte, at int64) (int, error) {
+	w.bytes = max(w.bytes, len(b))
+	return w.ReaderAt.ReadAt(b, at)
+}
+
 func TestAnExtWhoseMkfsWasKilledIsToldFromOneThatWasMounted(t *testing.T) {
 	t.Parallel()
 	little, big := binary.LittleEndian, binary.BigEndian
@@ -294,7 +305,7 @@ func TestAnExtWhoseMkfsWasKilledIsToldFromOneThatWasMounted(t *testing.T) {
 		"descriptors of no size":          {func(p map[int64][]byte) { p[super][0x60] = 0x80 }, false},
 		"inodes of no size":               {func(p map[int64][]byte) { little.PutUint16(p[super][0x58:], 0) }, false},
 		"inodes that fill no whole group": {func(p map[int64][]byte) { little.PutUint32(p[super], 3*8192-1) }, false},
-		"more descriptors than are read":  {func(p map[int64][]byte) { little.PutUint32(p[super], 0xFFFFE000) }, false},
+		"descriptors beyond the disk":     {func(p map[int64][]byte) { little.PutUint32(p[super], 0xFFFFE000) }, false},
 	} {
 		d := unfinishedExt()
 		c.change(d.parts)
@@ -302,8 +313,12 @@ func TestAnExtWhoseMkfsWasKilledIsToldFromOneThatWasMounted(t *testing.T) {
 		if err != nil || len(copies) == 0 {
 			t.Fatalf("%s: want copies, got %v", name, err)
 		}
-		if got, err := extUnfinished(d, copies); got != c.want || err != nil {
+		r := &widest{ReaderAt: d}
+		if got, err := extUnfinished(r, copies); got != c.want || err != nil {
 			t.Errorf("%s: want %t, got %t, %v", name, c.want, got, err)
+		}
+		if most := 64 << 10; r.bytes > most {
+			t.Errorf("%s: want at most %d bytes read at once, whatever the copy says, got %d", name, most, r.bytes)
 		}
 	}
 	for _, bad := range []int64{descriptors, journal, inode, dir} {

@@ -1,8 +1,10 @@
 package fs
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"io"
 	"slices"
 )
@@ -67,31 +69,28 @@ func (e *extReader) read(block, length int64) ([]byte, error) {
 }
 
 func (e *extReader) onlyMkfsInodes() (bool, error) {
-	const most = 64 << 20 // bytes of descriptors, for 128 TiB
-	const reserved = 11   // inodes 1 to 10 and lost+found
+	const reserved = 11 // inodes 1 to 10 and lost+found
 	perGroup, blocksPerGroup := e.u32(0x28), e.u32(0x20)
 	if perGroup == 0 || blocksPerGroup == 0 || e.descriptor < 32 || e.descriptor > 1024 || e.u32(0x00)%perGroup != 0 {
 		return false, nil
 	}
 	groups := e.u32(0x00) / perGroup
-	if groups == 0 || groups*e.descriptor > most {
-		return false, nil
-	}
-	descriptors, err := e.read(e.u32(0x14)+1, groups*e.descriptor)
-	if err != nil {
-		return false, err
-	}
-	used, little := int64(0), binary.LittleEndian
-	for d := range slices.Chunk(descriptors, int(e.descriptor)) {
-		free := int64(little.Uint16(d[0x0E:]))
-		if e.descriptor >= 64 {
-			free |= int64(little.Uint16(d[0x2E:])) << 16
+	// One descriptor after the other: the copy chooses how many there are.
+	descriptors := bufio.NewReader(io.NewSectionReader(e.r, (e.u32(0x14)+1)*e.block, groups*e.descriptor))
+	used, little, d := int64(0), binary.LittleEndian, make([]byte, e.descriptor)
+	for group := int64(0); group < groups && used <= reserved; group++ {
+		if _, err := io.ReadFull(descriptors, d); errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			return false, nil
+		} else if err != nil {
+			return false, err
 		}
-		used += perGroup - free
-	}
-	e.inodeTable = int64(little.Uint32(descriptors[0x08:]))
-	if e.descriptor >= 64 {
-		e.inodeTable |= int64(little.Uint32(descriptors[0x28:])) << 32
+		free, table := int64(little.Uint16(d[0x0E:])), int64(little.Uint32(d[0x08:]))
+		if e.descriptor >= 64 {
+			free, table = free|int64(little.Uint16(d[0x2E:]))<<16, table|int64(little.Uint32(d[0x28:]))<<32
+		}
+		if used += perGroup - free; group == 0 {
+			e.inodeTable = table
+		}
 	}
 	return used == reserved, nil
 }

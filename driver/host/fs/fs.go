@@ -239,7 +239,7 @@ func (t *Tools) Check(ctx context.Context, d *disk.Disk) error {
 	if err := d.Verify(ctx); err != nil {
 		return err
 	}
-	result, err := command.Ask(context.WithoutCancel(ctx), t.run, "fsck.ext4", "-a", d.Path)
+	result, err := t.fsck(ctx, d, "-a")
 	if err == nil && result.Code&fsckFailed != 0 {
 		if backup, torn := tornSuperblock(d); torn {
 			result, err = t.restoreSuperblock(ctx, d, backup)
@@ -271,7 +271,13 @@ func (t *Tools) restoreSuperblock(ctx context.Context, d *disk.Disk, backup back
 	if err := d.Verify(ctx); err != nil {
 		return command.Result{}, err
 	}
-	return command.Ask(context.WithoutCancel(ctx), t.run, "fsck.ext4", "-p", "-b", fmt.Sprint(backup.block), "-B", fmt.Sprint(backup.blockSize), d.Path)
+	return t.fsck(ctx, d, "-p", "-b", fmt.Sprint(backup.block), "-B", fmt.Sprint(backup.blockSize))
+}
+
+// fsck runs fsck.ext4, which then opens no other disk. The journal that it replays may replace the superblock by one that names another device
+// for the journal, and CheckSingleDevice cannot see that before. With -j, e2fsck takes /dev/null for such a journal, and fails.
+func (t *Tools) fsck(ctx context.Context, d *disk.Disk, args ...string) (command.Result, error) {
+	return command.Ask(context.WithoutCancel(ctx), t.run, "fsck.ext4", slices.Concat([]string{"-j", "/dev/null"}, args, []string{d.Path})...)
 }
 
 // Grow makes the file system that is mounted at path as large as its disk. It does nothing if it is that large already.

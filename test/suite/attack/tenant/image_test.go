@@ -3,6 +3,7 @@ package tenant
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -156,6 +157,41 @@ func TestM1AnImageCannotReachAnotherTenantsDiskAsItsJournal(t *testing.T) {
 			image(t, n)
 			n.refused(t, claim{volume: attacker, pod: "evil", fsType: "ext4"}, "journal")
 		})
+	}
+}
+
+// The journal of an image can hold a superblock that names another disk as the journal. e2fsck replays the journal and reads the superblock again.
+// The other disk is held open here, so an attempt to open it would be an error that says so.
+func TestM1AJournalThatReplacesTheSuperblockReachesNoOtherDisk(t *testing.T) {
+	n := newTenants(t, 64<<20)
+	testenv.Run(t, "mke2fs", "-q", "-F", "-O", "journal_dev", "-b", "4096", n.disks[victim])
+	testenv.Run(t, "mkfs.ext4", "-q", "-b", "4096", "-O", "^metadata_csum", n.disks[attacker])
+	block, uuid := make([]byte, 4096), make([]byte, 16)
+	for disk, read := range map[string]struct {
+		b  []byte
+		at int64
+	}{n.disks[attacker]: {block, 0}, n.disks[victim]: {uuid, 4096 + 0x30}} {
+		f, err := os.Open(disk)
+		must(t, err)
+		_, err = f.ReadAt(read.b, read.at)
+		must(t, errors.Join(err, f.Close()))
+	}
+	copy(block[extSuper+extJournal:], append(uuid, 0, 0, 0, 0))
+	file, commands := n.Path("block"), n.Path("commands")
+	must(t, os.WriteFile(file, block, 0o600))
+	must(t, os.WriteFile(commands, []byte("jo\njw -b 0 "+file+"\njc\n"), 0o600))
+	testenv.Run(t, "debugfs", "-w", "-f", commands, n.disks[attacker])
+	before := sum(t, n.disks[victim])
+	held, err := os.OpenFile(n.disks[victim], os.O_RDWR|os.O_EXCL, 0)
+	must(t, err)
+	err = n.stage(t, claim{volume: attacker, pod: "evil", fsType: "ext4"})
+	must(t, held.Close())
+	if err == nil || !strings.Contains(err.Error(), "recovering journal") || strings.Contains(err.Error(), "busy") {
+		t.Errorf("want fsck to fail after the replay without an attempt to open the other disk, got %v", err)
+	}
+	n.refused(t, claim{volume: attacker, pod: "evil", fsType: "ext4"}, "journal is on another device")
+	if sum(t, n.disks[victim]) != before {
+		t.Error("want every byte of the other disk as it was")
 	}
 }
 
