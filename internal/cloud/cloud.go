@@ -265,7 +265,8 @@ func (c *Cloud) Unencrypted() []string {
 			all = append(all, Clean(u.Redacted()))
 		}
 	}
-	return all
+	slices.Sort(all)
+	return slices.Compact(all) // a service may have two types
 }
 
 // Ping checks that Keystone responds; it needs no token. Errors: ErrUnreachable.
