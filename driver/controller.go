@@ -129,8 +129,5 @@ func logLogin(ctx context.Context, current cloud.Current, loggedIn func(), log *
 	default:
 		loggedIn()
 		log.Info("logged in", "url", c.AuthURL(), "region", c.Region(), "project", c.ProjectID())
-		for _, address := range c.Unencrypted() {
-			log.Warn("the catalog of the cloud has a URL without encryption; an attacker on the network can read the token", "url", address)
-		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -37,14 +38,19 @@ type configuration struct {
 	started config.Settings                 // at the start; some options need a restart
 	options atomic.Pointer[config.Settings] // latest valid ones
 	clouds  []*cloud.Live
-	busy    chan struct{}   // lock of the fields below
-	logged  map[string]bool // warnings that the log has
-	weak    map[string]int  // number of insecure settings, by cloud, and those of the endpoint
-	failure string          // the last failure in the log
+	busy    chan struct{} // lock of failure
+	failure string        // the last failure in the log
+
+	mu     sync.Mutex      // of the fields below, never held during a call
+	logged map[string]bool // warnings that the log has
+	weak   map[string]int  // number of insecure settings, by cloud, and those of the endpoint and of each catalog
 }
 
-// endpoint is the key of weak for --endpoint. No section of cloud.conf has such a name.
-const endpoint = "\x00endpoint"
+// endpoint is the key of weak for --endpoint, and inCatalog is the end of those for catalogs. No section of cloud.conf has such a name.
+const (
+	endpoint  = "\x00endpoint"
+	inCatalog = "\x00catalog"
+)
 
 // readConfiguration reads cloud.conf. Unknown content is a warning, or an error if the driver is strict.
 func readConfiguration(cfg config.Config, deps Dependencies, log *slog.Logger, metrics *telemetry.Reload) (*configuration, error) {
@@ -87,8 +93,7 @@ func (c *configuration) read() (file *cloudconf.File, options config.Settings, c
 func (c *configuration) complain(complaints []string) {
 	c.metrics.Complaints(len(complaints))
 	for _, complaint := range complaints {
-		if !c.logged[complaint] {
-			c.logged[complaint] = true
+		if c.first(complaint) {
 			c.log.Warn("cloud.conf has a problem", "problem", complaint)
 		}
 	}
@@ -110,7 +115,13 @@ func (c *configuration) cloud(name string, options cloud.Options) (*cloud.Live, 
 			}
 		}
 		return settings, err
-	}, cloud.LiveOptions{Options: options, Refused: c.reload, Services: []string{cinder, nova}, Moved: func(service, address string) {
+	}, cloud.LiveOptions{Options: options, Refused: c.reload, Services: []string{cinder, nova}, LoggedIn: func(login *cloud.Cloud) {
+		var all []string
+		for _, address := range login.Unencrypted() {
+			all = append(all, "cloud "+login.Name()+": the catalog has "+address+", which is not encrypted; an attacker on the network can read the token")
+		}
+		c.weaknesses(name+inCatalog, all)
+	}, Moved: func(service, address string) {
 		c.log.Warn("a service of the cloud has moved; the driver uses its new address from the catalog", "cloud", name, "service", service, "address", address)
 	}})
 	if err == nil {
@@ -122,32 +133,40 @@ func (c *configuration) cloud(name string, options cloud.Options) (*cloud.Live, 
 // weaknesses logs each insecure setting once. They are no errors with --strict, which refuses unknown settings: the administrator has chosen
 // these.
 func (c *configuration) weaknesses(cloud string, all []string) {
+	c.mu.Lock()
 	c.weak[cloud] = len(all)
 	insecure := 0
 	for _, n := range c.weak {
 		insecure += n
 	}
 	c.metrics.Insecure(insecure)
+	c.mu.Unlock()
 	for _, weakness := range all {
-		if !c.logged[weakness] {
-			c.logged[weakness] = true
+		if c.first(weakness) {
 			c.log.Warn("a setting is insecure", "problem", weakness)
 		}
 	}
 }
 
+// first reports whether the log lacks a warning, which the caller then logs.
+func (c *configuration) first(warning string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	first := !c.logged[warning]
+	c.logged[warning] = true
+	return first
+}
+
 // unread logs each key of clouds.yaml that the driver does not read once.
 func (c *configuration) unread(problem string) {
-	if !c.logged[problem] {
-		c.logged[problem] = true
+	if c.first(problem) {
 		c.log.Warn("a key of clouds.yaml is not read", "problem", problem)
 	}
 }
 
 // note logs once which CA file the driver uses, if it is not the one that clouds.yaml names.
 func (c *configuration) note(text string) {
-	if text != "" && !c.logged[text] {
-		c.logged[text] = true
+	if text != "" && c.first(text) {
 		c.log.Info("chose the CA file of a cloud", "reason", text)
 	}
 }

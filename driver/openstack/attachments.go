@@ -32,17 +32,15 @@ func (c *Cloud) VolumeAttachments(ctx context.Context, id volume.ID) ([]volume.A
 	if !contract.IsUUID(string(id)) {
 		return nil, volume.Errorf(volume.NotFound, "volume %q does not exist: its id is not a UUID", id).Op(verb)
 	}
-	var answer struct {
-		Attachments cloud.Items[wireAttachment] `json:"attachments"`
-	}
+	answer := keyed[cloud.Items[wireAttachment]]{key: "attachments"}
 	err := c.do(ctx, request{
 		call: listAttachments, verb: verb, object: "volume " + string(id), query: limited(url.Values{"volume_id": {string(id)}}), ok: http.StatusOK, into: &answer,
 	})
 	if err != nil {
 		return nil, err
 	}
-	rows := make([]volume.Attachment, 0, len(answer.Attachments))
-	for _, w := range answer.Attachments {
+	rows := make([]volume.Attachment, 0, len(answer.Value))
+	for _, w := range answer.Value {
 		if w.Volume == string(id) { // a cloud that ignores the filter lists the whole project
 			rows = append(rows, w.attachment())
 		}

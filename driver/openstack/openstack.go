@@ -177,7 +177,7 @@ type wireID struct {
 
 func (w wireID) id() string { return w.ID }
 
-// keyed is an answer that holds one object under a key. Value is exported, because package cloud cleans the strings of no other field.
+// keyed is an answer that holds one object, or a list without pages, under a key. It has the limits of one object. Value is exported, because package cloud cleans the strings of no other field.
 type keyed[W any] struct {
 	key   string
 	Value W
@@ -189,7 +189,7 @@ func (k *keyed[W]) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &answer); err != nil || answer[k.key] == nil {
 		return err
 	}
-	return json.Unmarshal(answer[k.key], &k.Value)
+	return cloud.UnmarshalObject(answer[k.key], &k.Value)
 }
 
 // object sends a request whose answer holds one object under a key, and checks the id of that object. An empty want accepts any UUID, as

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -179,6 +180,69 @@ var operations = slices.Concat([]operation{
 	}},
 	{"detach", true, answer{status: 202}, func(ctx context.Context, c *Cloud) error { return c.Detach(ctx, serverID, volumeID) }},
 }, expandOperations, snapshotOperations, backupOperations, zoneOperations, typeOperations, attachmentOperations)
+
+// An RPC keeps an object, and the list of its attachments, for as long as it waits.
+func TestAnObjectThatIsTooLargeIsRefused(t *testing.T) {
+	t.Parallel()
+	const uuid = "3c902e53-0961-48eb-8b0c-2de7acd39276"
+	full := map[string]any{"id": uuid, "description": strings.Repeat("d", 255)} // what Cinder and Nova allow
+	metadata, attachments := map[string]string{}, []any{}
+	for i := range 128 {
+		metadata[strconv.Itoa(i)+strings.Repeat("k", 252)] = strings.Repeat("v", 255)
+	}
+	for range 64 {
+		attachments = append(attachments, map[string]any{"id": uuid, "attachment_id": uuid, "server_id": uuid, "volume_id": uuid, "device": "/dev/vdb"})
+	}
+	full["metadata"], full["attachments"] = metadata, attachments
+	long := map[string]string{}
+	for i := range 400 {
+		long[strconv.Itoa(i)] = strings.Repeat("v", 1000)
+	}
+	many := map[string]string{}
+	for i := range 20_000 {
+		many[strconv.Itoa(i)] = ""
+	}
+	objects := map[string]any{"long entries": long, "many entries": many}
+	for _, op := range operations {
+		if op.answer.body == "" || op.write && !strings.HasPrefix(op.name, "create") || strings.HasSuffix(op.name, "failure") || op.name == "create backup" || op.name == "create backup in zone" {
+			continue // the driver reads nothing, or keeps only a short text
+		}
+		send := func(object map[string]any) error {
+			var document map[string]any
+			if err := json.Unmarshal([]byte(op.answer.body), &document); err != nil {
+				t.Fatal(err)
+			}
+			for key, value := range document {
+				switch value := value.(type) {
+				case []any:
+					document[key] = []any{object}
+				case map[string]any:
+					whole := maps.Clone(object)
+					maps.Copy(whole, value)
+					document[key] = whole
+				}
+			}
+			text, err := json.Marshal(document)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c, _ := connect(t, answer{status: op.answer.status, body: string(text)})
+			return op.run(t.Context(), c)
+		}
+		if err := send(full); err != nil {
+			t.Errorf("%s: an object with all that Cinder allows: %v", op.name, err)
+		}
+		for what, metadata := range objects {
+			if op.name == "quotas" {
+				continue // TestQuotasAreRead
+			}
+			err := send(map[string]any{"id": uuid, "metadata": metadata})
+			if !volume.Is(err, volume.Unavailable) || !strings.Contains(err.Error(), "too large") {
+				t.Errorf("%s: %s: %v", op.name, what, err)
+			}
+		}
+	}
+}
 
 func TestCallsListsEveryRequestAndNoOther(t *testing.T) {
 	t.Parallel()

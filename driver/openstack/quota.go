@@ -6,8 +6,12 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
+
+// maxQuotas is how many quotas the driver keeps: three for each type, and some more.
+const maxQuotas = 4 * maxTypes
 
 // Quotas implements volume.QuotaCloud. It skips what is not a quota in the answer: the project id.
 func (c *Cloud) Quotas(ctx context.Context) (map[string]volume.Quota, error) {
@@ -19,6 +23,10 @@ func (c *Cloud) Quotas(ctx context.Context) (map[string]volume.Quota, error) {
 	})
 	if err != nil {
 		return nil, err
+	}
+	if len(answer.Set) > maxQuotas {
+		return nil, volume.Errorf(volume.Unavailable, "the project has more than %d quotas; the driver ignores the answer, report it to the administrator of the cloud", maxQuotas).
+			Cause(cause.CloudAnswer).Op("read quotas")
 	}
 	quotas := map[string]volume.Quota{}
 	for name, raw := range answer.Set {

@@ -2,8 +2,10 @@ package openstack
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
@@ -19,6 +21,9 @@ type wireType struct {
 }
 
 func (w wireType) volumeType() volume.Type {
+	maps.DeleteFunc(w.Specs, func(key, _ string) bool {
+		return !slices.Contains([]string{volume.SpecMultiattach, volume.SpecZones, volume.SpecMinimum, volume.SpecMaximum}, key)
+	})
 	return volume.Type{ID: w.ID, Name: w.Name, Specs: w.Specs}
 }
 
@@ -44,11 +49,9 @@ func (c *Cloud) Types(ctx context.Context) ([]volume.Type, error) {
 
 // DefaultType implements volume.TypeCloud.
 func (c *Cloud) DefaultType(ctx context.Context) (volume.Type, error) {
-	var answer struct {
-		Type wireType `json:"volume_type"`
-	}
+	answer := keyed[wireType]{key: "volume_type"}
 	err := c.do(ctx, request{call: getDefaultType, verb: "read default type", object: "the default volume type", ok: http.StatusOK, into: &answer})
-	return answer.Type.volumeType(), err
+	return answer.Value.volumeType(), err
 }
 
 // Retype implements volume.TypeCloud. It always sends a policy, because the default of Cinder may change.

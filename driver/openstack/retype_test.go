@@ -2,6 +2,7 @@ package openstack
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -47,7 +48,7 @@ func TestARetypeMovesNothingUnlessItMay(t *testing.T) {
 
 func TestTypesAreReadPageByPage(t *testing.T) {
 	t.Parallel()
-	c, f := connect(t, answer{status: 200, body: `{"volume_types": [{"id": "1", "name": "a", "extra_specs": {"multiattach": "<is> True"}}], "volume_type_links": [{"rel": "next"}]}`},
+	c, f := connect(t, answer{status: 200, body: `{"volume_types": [{"id": "1", "name": "a", "extra_specs": {"multiattach": "<is> True", "one": "that the driver does not read"}}], "volume_type_links": [{"rel": "next"}]}`},
 		answer{status: 200, body: `{"volume_types": [{"id": "2", "name": "b"}]}`})
 	got, err := c.Types(t.Context())
 	want := []volume.Type{{ID: "1", Name: "a", Specs: map[string]string{"multiattach": "<is> True"}}, {ID: "2", Name: "b"}}
@@ -65,6 +66,18 @@ func TestQuotasAreRead(t *testing.T) {
 	}
 	if diff := cmp.Diff([]seen{{"GET", "/v3/p/os-quota-sets/p", "usage=true", "", ""}}, f.seen); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestMoreQuotasThanThereCanBeAreRefused(t *testing.T) {
+	t.Parallel()
+	text := `{"quota_set": {"id": "p"`
+	for i := range maxQuotas {
+		text += fmt.Sprintf(`, "volumes_%d": {"limit": 1}`, i)
+	}
+	c, _ := connect(t, answer{status: 200, body: text + "}}"})
+	if _, err := c.Quotas(t.Context()); !volume.Is(err, volume.Unavailable) {
+		t.Errorf("error %v", err)
 	}
 }
 

@@ -46,13 +46,11 @@ func (c *Cloud) NovaAnswers(ctx context.Context) error {
 
 // ServerAttachments implements volume.Cloud. At this microversion the "id" in Nova's answer is the id of the volume, not of the attachment.
 func (c *Cloud) ServerAttachments(ctx context.Context, server volume.ServerID) ([]volume.Attachment, error) {
-	var answer struct {
-		Attachments cloud.Items[struct {
-			Volume string `json:"volumeId"`
-			Server string `json:"serverId"`
-			Device string `json:"device"`
-		}] `json:"volumeAttachments"`
-	}
+	answer := keyed[cloud.Items[struct {
+		Volume string `json:"volumeId"`
+		Server string `json:"serverId"`
+		Device string `json:"device"`
+	}]]{key: "volumeAttachments"}
 	err := c.do(ctx, request{
 		call: listServerAttachments, verb: "list attachments", object: "server " + string(server), ids: []string{string(server)},
 		ok: http.StatusOK, into: &answer,
@@ -60,8 +58,8 @@ func (c *Cloud) ServerAttachments(ctx context.Context, server volume.ServerID) (
 	if err != nil {
 		return nil, err
 	}
-	list := make([]volume.Attachment, len(answer.Attachments))
-	for i, a := range answer.Attachments {
+	list := make([]volume.Attachment, len(answer.Value))
+	for i, a := range answer.Value {
 		list[i] = volume.Attachment{Volume: volume.ID(a.Volume), Server: volume.ServerID(a.Server), Device: a.Device}
 	}
 	return list, nil

@@ -10,17 +10,15 @@ import (
 
 // VolumeZones implements volume.ZoneCloud.
 func (c *Cloud) VolumeZones(ctx context.Context) ([]string, error) {
-	var answer struct {
-		Zones cloud.Items[struct {
-			Name string `json:"zoneName"`
-		}] `json:"availabilityZoneInfo"`
-	}
+	answer := keyed[cloud.Items[struct {
+		Name string `json:"zoneName"`
+	}]]{key: "availabilityZoneInfo"}
 	err := c.do(ctx, request{call: listVolumeZones, verb: "list volume zones", object: "Cinder's zones", ok: http.StatusOK, into: &answer})
 	if err != nil {
 		return nil, err
 	}
 	var names []string
-	for _, zone := range answer.Zones {
+	for _, zone := range answer.Value {
 		names = append(names, zone.Name)
 	}
 	slices.Sort(names)

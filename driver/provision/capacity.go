@@ -74,7 +74,7 @@ type projectLimits struct {
 
 // capacity is what the limits leave for volumes of a type.
 func (l projectLimits) capacity(t volume.Type) Capacity {
-	c := Capacity{Available: Unlimited, Smallest: parseGiB(t.Specs[specMinimum])}
+	c := Capacity{Available: Unlimited, Smallest: parseGiB(t.Specs[volume.SpecMinimum])}
 	for _, suffix := range []string{"", "_" + t.Name} {
 		if q, ok := l.quotas["gigabytes"+suffix]; ok {
 			if free, limited := unused(q); limited {
@@ -87,7 +87,7 @@ func (l projectLimits) capacity(t volume.Type) Capacity {
 			}
 		}
 	}
-	for _, largest := range []volume.Size{parseGiB(t.Specs[specMaximum]), largestVolume(l.quotas)} {
+	for _, largest := range []volume.Size{parseGiB(t.Specs[volume.SpecMaximum]), largestVolume(l.quotas)} {
 		if largest > 0 && (c.Largest == 0 || largest < c.Largest) {
 			c.Largest = largest
 		}

@@ -241,7 +241,8 @@ func (c *Cloud) Unencrypted() []string {
 			all = append(all, PlainURL(e.URL))
 		}
 	}
-	return all
+	slices.Sort(all)
+	return slices.Compact(all) // a service may have two types
 }
 
 // Ping checks that Keystone responds; it needs no token. Errors: ErrUnreachable.

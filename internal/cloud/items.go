@@ -15,7 +15,7 @@ const maxItems = 10_000
 // Items is an array in a reply of a cloud.
 type Items[T any] []T
 
-// UnmarshalJSON implements json.Unmarshaler. It returns an error for more than maxItems elements.
+// UnmarshalJSON implements json.Unmarshaler. It returns an error for more than maxItems elements, and for one that is too large for an object.
 func (l *Items[T]) UnmarshalJSON(data []byte) error {
 	*l = nil
 	decoder := json.NewDecoder(bytes.NewReader(data))
@@ -32,7 +32,11 @@ func (l *Items[T]) UnmarshalJSON(data []byte) error {
 			return fmt.Errorf("an array has more than %d elements", maxItems)
 		}
 		var item T
+		before := decoder.InputOffset()
 		if err := decoder.Decode(&item); err != nil {
+			return err
+		}
+		if err := checkObject(data[before:decoder.InputOffset()]); err != nil {
 			return err
 		}
 		*l = append(*l, item)

@@ -34,6 +34,8 @@ type LiveOptions struct {
 	Refused func(ctx context.Context)
 	// Services are the service types that a login must have; one without them is refused.
 	Services []string
+	// LoggedIn runs with each login that callers get from now on. It must not wait for one.
+	LoggedIn func(*Cloud)
 	// Moved runs after the catalog has named another address for one of them.
 	Moved func(service, address string)
 }
@@ -167,6 +169,13 @@ func (l *Live) replace(next *Cloud) {
 	if old := l.cloud.Swap(next); old != nil {
 		old.Close() // only idle connections close
 	}
+	l.loggedIn(next)
+}
+
+func (l *Live) loggedIn(c *Cloud) {
+	if l.options.LoggedIn != nil {
+		l.options.LoggedIn(c)
+	}
 }
 
 // login logs in for the first time and stores the result for all callers. The caller holds the lock.
@@ -175,7 +184,7 @@ func (l *Live) login(ctx context.Context, with reading) (*Cloud, error) {
 	switch {
 	case err == nil:
 		l.failed, l.known = nil, &at
-		l.cloud.Store(c)
+		l.replace(c)
 	case ctx.Err() == nil: // a caller that gave up says nothing about the cloud
 		l.failed, l.since = err, time.Now()
 	}
@@ -250,6 +259,7 @@ func (l *Live) renewed(next *Cloud) {
 		return
 	}
 	if l.cloud.CompareAndSwap(old, next) {
+		l.loggedIn(next)
 		l.reportMoves(old, next)
 	}
 }

@@ -1,8 +1,14 @@
 package driver_test
 
 import (
+	"bytes"
+	"errors"
+	"net"
+	"net/http"
+	"os"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -92,6 +98,81 @@ func TestAnUnencryptedConnectionIsLoggedOnceAlsoWithStrict(t *testing.T) {
 			if n := d.Metric(t, "cinder_csi_config_insecure_settings"); n != 2 {
 				t.Errorf("%v: %v settings are counted, want 2", args, n)
 			}
+		})
+	}
+}
+
+// weakening is a cloud with https. Once weak, its catalog has an http address for Cinder. While it is down, it refuses every login. Once it has
+// moved, nothing listens at the https address of Cinder.
+type weakening struct {
+	weak, down, moved atomic.Bool
+	next              http.RoundTripper
+}
+
+func (w *weakening) RoundTrip(req *http.Request) (*http.Response, error) {
+	switch {
+	case isLogin(req) && w.down.Load():
+		return answers(http.StatusServiceUnavailable, "down")(req)
+	case w.moved.Load() && req.URL.Scheme == "https" && strings.HasPrefix(req.URL.Path, "/volume/"):
+		return nil, &net.OpError{Op: "dial", Err: errors.New("connection refused")}
+	}
+	return edited{w.next, func(req *http.Request, body []byte) []byte {
+		if !isLogin(req) {
+			return body
+		}
+		body = bytes.ReplaceAll(body, []byte("http://"), []byte("https://"))
+		if w.weak.Load() {
+			body = bytes.ReplaceAll(body, []byte("https://cloud.test/volume"), []byte("http://cloud.test/volume"))
+		}
+		return body
+	}}.RoundTrip(req)
+}
+
+// The token goes to each address of the catalog, which may change whenever the driver logs in.
+func TestAnUnencryptedCatalogURLIsLoggedOnceAndCounted(t *testing.T) {
+	for name, change := range map[string]func(t *testing.T, d *instance, w *weakening){
+		"always":           nil,
+		"first login late": nil,
+		"reloaded": func(t *testing.T, d *instance, _ *weakening) {
+			conf, err := os.ReadFile(d.CloudConf)
+			if err != nil {
+				t.Fatal(err)
+			}
+			reload(t, d, bytes.Replace(conf, []byte("[Global]"), []byte("[Global]\nos-endpoint-type=public"), 1))
+		},
+		"token renewed":     func(*testing.T, *instance, *weakening) { time.Sleep(2 * time.Hour) },
+		"the service moved": func(_ *testing.T, _ *instance, w *weakening) { w.moved.Store(true) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				config := openstacksim.Default()
+				config.TokenLifetime = time.Hour
+				sim := openstacksim.New(config)
+				w := &weakening{next: memnet.Transport(sim.Handler())}
+				w.weak.Store(change == nil)
+				w.down.Store(name == "first login late")
+				d := start(t, sim.CloudConf(strings.Replace(inprocess.URL, "http:", "https:", 1)), w)
+				time.Sleep(5 * time.Minute)
+				w.down.Store(false)
+				made(t, d)
+				if change != nil {
+					if n := d.Metric(t, "cinder_csi_config_insecure_settings"); n != 0 || strings.Contains(d.Log.String(), "not encrypted") {
+						t.Fatalf("before the change: %v settings, log\n%s", n, d.Log)
+					}
+					w.weak.Store(true)
+					change(t, d, w)
+				}
+				for range 3 {
+					_, _ = d.ListVolumes(asSidecar(t), &csi.ListVolumesRequest{})
+					time.Sleep(time.Minute)
+				}
+				if log := d.Log.String(); strings.Count(log, "which is not encrypted") != 1 || !strings.Contains(log, "the catalog has http://cloud.test/volume/v3/") {
+					t.Errorf("want the warning once in\n%s", log)
+				}
+				if n := d.Metric(t, "cinder_csi_config_insecure_settings"); n != 1 {
+					t.Errorf("%v settings are counted, want 1", n)
+				}
+			})
 		})
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -59,6 +60,8 @@ var memoryAttacks = []struct {
 		return honest
 	})},
 	{"a byte a second", attacks["a byte a second"]},
+	{"volumes as large as an answer may be", largeVolume(230_000)},
+	{"volumes as large as an object may be", largeVolume(8_000)},
 }
 
 // largePage is a list of volumes of the requested name, with the most metadata. Its eight megabytes are just below the limit of one answer.
@@ -82,6 +85,22 @@ func largePage(r *http.Request, honest *answered) *answered {
 	fmt.Fprintf(&page, `], %q: [{"rel": "next"}]}`, keys[1])
 	honest.status, honest.body = http.StatusOK, page.Bytes()
 	return honest
+}
+
+// largeVolume answers with volumes that are never ready and have many metadata entries. RPCs keep them while they wait.
+func largeVolume(entries int) attack {
+	var metadata bytes.Buffer
+	for n := range entries {
+		fmt.Fprintf(&metadata, `,"%x": ""`, n)
+	}
+	return after(func(r *http.Request, honest *answered) *answered {
+		if keys, is := collectionOf(r); is {
+			honest.status, honest.body = http.StatusOK, fmt.Appendf(nil, `{%q: []}`, keys[0])
+		} else if dir, id := path.Split(r.URL.Path); r.Method == http.MethodGet && path.Base(dir) == "volumes" {
+			honest.status, honest.body = http.StatusOK, fmt.Appendf(nil, `{"volume": {"id": %q, "status": "creating", "size": 1, "metadata": {"x": ""%s}}}`, id, &metadata)
+		}
+		return honest
+	})
 }
 
 // bomb is a volume whose description has 200 MiB, compressed.
@@ -188,7 +207,7 @@ func TestThePeakOfTheDriversMemoryAgainstAHostileCloud(t *testing.T) {
 		go func(before int) {
 			for again := time.Tick(1500 * time.Millisecond); ctx.Err() == nil; {
 				<-again
-				if h.requests() >= before+together {
+				if h.requests() >= before+3*together {
 					cancel()
 				}
 			}
