@@ -12,6 +12,7 @@
 package attach
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync/atomic"
@@ -49,18 +50,10 @@ type Service struct {
 
 // New returns the service for the volumes of cloud c. It waits for changes of volumes through w.
 func New(c volume.Cloud, w volume.Waiter, o Options) *Service {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	if o.Locks == nil {
-		o.Locks = &inflight.Locks{}
-	}
-	if o.Requests == nil {
-		o.Requests = &inflight.Calls{}
-	}
-	if o.Recent == nil {
-		o.Recent = &observe.Recent{}
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	o.Locks = cmp.Or(o.Locks, &inflight.Locks{})
+	o.Requests = cmp.Or(o.Requests, &inflight.Calls{})
+	o.Recent = cmp.Or(o.Recent, &observe.Recent{})
 	return &Service{cloud: c, volumes: observe.Volumes{Cloud: c, Waiter: w, Log: o.Log}, recent: o.Recent, log: o.Log, locks: o.Locks, requests: o.Requests, marked: markedServers{required: o.ServerMetadata}}
 }
 

@@ -2,6 +2,7 @@ package attach
 
 import (
 	"context"
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -39,11 +40,7 @@ func (u *unconfirmedRequests) add(id volume.ID, server volume.ServerID, sent tim
 	if u.pending == nil {
 		u.pending = map[target]unconfirmedRequest{}
 	}
-	for t, r := range u.pending {
-		if !time.Now().Before(r.until) {
-			delete(u.pending, t)
-		}
-	}
+	maps.DeleteFunc(u.pending, func(_ target, r unconfirmedRequest) bool { return !time.Now().Before(r.until) })
 	_, resent := u.pending[targetOf(id, server)]
 	u.pending[targetOf(id, server)] = unconfirmedRequest{sent.Add(unconfirmedFor), resent}
 }

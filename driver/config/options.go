@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -184,11 +185,13 @@ func ParseSettings(f *cloudconf.File) (s Settings, complaints []string, err erro
 	return s, complaints, nil
 }
 
-// restarts are the options that need a restart: kubelet asks a node for them only when it registers.
-var restarts = []struct {
+type restart struct {
 	key string
 	of  func(Settings) any
-}{
+}
+
+// restarts are the options that need a restart: kubelet asks a node for them only when it registers.
+var restarts = []restart{
 	{AttachLimit, func(s Settings) any { return s.AttachLimit }},
 	{AttachReserve, func(s Settings) any { return s.AttachReserve }},
 	{ForeignVolumes, func(s Settings) any { return s.ForeignVolumes }},
@@ -197,12 +200,7 @@ var restarts = []struct {
 
 // NeedsRestart reports whether a new value takes effect only after a restart. Other options take effect at once.
 func (o Option) NeedsRestart() bool {
-	for _, r := range restarts {
-		if r.key == o.Key {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(restarts, func(r restart) bool { return r.key == o.Key })
 }
 
 // NeedRestart lists the options that need a restart and differ from those at the start.

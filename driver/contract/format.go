@@ -136,20 +136,16 @@ func FormatOfContext(context map[string]string) (Format, error) {
 
 // Context is f as part of a VolumeContext; nil if f is zero.
 func (f Format) Context() map[string]string {
-	var context map[string]string
+	if f == (Format{}) {
+		return nil
+	}
+	context := map[string]string{}
 	for _, field := range f.fields() {
-		if *field.value == 0 {
-			continue
+		if *field.value != 0 {
+			context[ContextFormatPrefix+field.key] = strconv.FormatInt(*field.value, 10)
 		}
-		if context == nil {
-			context = map[string]string{}
-		}
-		context[ContextFormatPrefix+field.key] = strconv.FormatInt(*field.value, 10)
 	}
 	if f.Portable {
-		if context == nil {
-			context = map[string]string{}
-		}
 		context[ContextFormatPrefix+ParameterFeatures] = FeaturesPortable
 	}
 	return context

@@ -67,7 +67,7 @@ func parseHints(text string) (Hints, error) {
 		Query         json.RawMessage `json:"query"`
 		LocalTo       string          `json:"local_to_instance"`
 	}
-	decoder := json.NewDecoder(bytes.NewReader([]byte(text)))
+	decoder := json.NewDecoder(strings.NewReader(text))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&wire); err != nil {
 		return Hints{}, fmt.Errorf("want a JSON object with any of same_host, different_host, query, local_to_instance: %w", err)

@@ -85,17 +85,14 @@ func validateMountFlags(flags []string) error {
 
 // ValidateVolumeCapabilities implements csi.ControllerServer.
 func (s *Server) ValidateVolumeCapabilities(ctx context.Context, req *csi.ValidateVolumeCapabilitiesRequest) (*csi.ValidateVolumeCapabilitiesResponse, error) {
-	cloud, err := s.cloud(req.GetSecrets())
+	cloud, id, err := s.volumeOf(req)
 	if err != nil {
 		return nil, err
-	}
-	if req.GetVolumeId() == "" {
-		return nil, missingField("volume ID")
 	}
 	if len(req.GetVolumeCapabilities()) == 0 {
 		return nil, missingField("volume capabilities")
 	}
-	v, err := cloud.Volumes.Get(ctx, volume.ParseID(req.GetVolumeId()))
+	v, err := cloud.Volumes.Get(ctx, id)
 	if err != nil {
 		return nil, err
 	}

@@ -31,10 +31,10 @@ func (s *Server) GetCapacity(ctx context.Context, req *csi.GetCapacityRequest) (
 	if class.Zone != "" && !mapper.reaches(class.Zone, segment) {
 		return &csi.GetCapacityResponse{}, nil
 	}
-	request := provision.CapacityRequest{
+	spec := provision.CreateSpec{
 		Type: class.Type, Zone: class.Zone, Zones: mapper.zones(&csi.TopologyRequirement{Requisite: []*csi.Topology{segment}}), AnyZone: mapper.ignored, Multiattach: multiattach,
 	}
-	capacity, err := s.o.Clouds[s.clouds[0]].Volumes.Capacity(ctx, request)
+	capacity, err := s.o.Clouds[s.clouds[0]].Volumes.Capacity(ctx, spec)
 	if err != nil {
 		return nil, err
 	}

@@ -39,7 +39,7 @@ type Volumes interface {
 	List(ctx context.Context, p volume.Position, limit int) ([]volume.Volume, error)
 	Expand(ctx context.Context, id volume.ID, size volume.Range) (volume.Volume, error)
 	Modify(ctx context.Context, id volume.ID, c provision.Change) error
-	Capacity(ctx context.Context, r provision.CapacityRequest) (provision.Capacity, error)
+	Capacity(ctx context.Context, spec provision.CreateSpec) (provision.Capacity, error)
 	Health(ctx context.Context, id volume.ID) (volume.Health, error)
 	ListHealth(ctx context.Context, p volume.Position, limit int) ([]volume.Health, error)
 }
@@ -97,6 +97,21 @@ func (s *Server) cloud(secrets map[string]string) (Cloud, error) {
 	}
 	return Cloud{}, volume.Errorf(volume.InvalidArgument, "key %q of the secret names cloud %q, which cloud.conf does not have; it has %s",
 		contract.SecretCloud, name, quoted(s.clouds))
+}
+
+// volumeRequest is a request about one volume.
+type volumeRequest interface {
+	GetSecrets() map[string]string
+	GetVolumeId() string
+}
+
+// volumeOf returns the cloud and the ID of the volume that a request names.
+func (s *Server) volumeOf(req volumeRequest) (Cloud, volume.ID, error) {
+	cloud, err := s.cloud(req.GetSecrets())
+	if err == nil && req.GetVolumeId() == "" {
+		err = missingField("volume ID")
+	}
+	return cloud, volume.ParseID(req.GetVolumeId()), err
 }
 
 func quoted(names []string) string {

@@ -34,7 +34,7 @@ type fake struct {
 	calls  []string
 
 	change   provision.Change
-	request  provision.CapacityRequest
+	request  provision.CreateSpec
 	capacity provision.Capacity
 	issues   map[volume.ID][]volume.HealthIssue
 }
@@ -95,7 +95,7 @@ func (f *fake) Modify(_ context.Context, id volume.ID, c provision.Change) error
 	return f.err
 }
 
-func (f *fake) Capacity(_ context.Context, r provision.CapacityRequest) (provision.Capacity, error) {
+func (f *fake) Capacity(_ context.Context, r provision.CreateSpec) (provision.Capacity, error) {
 	f.request, f.calls = r, append(f.calls, "capacity")
 	return f.capacity, f.err
 }

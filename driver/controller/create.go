@@ -182,14 +182,11 @@ func (s *Server) readAnnotations(ctx context.Context, namespace, claim string) (
 
 // DeleteVolume implements csi.ControllerServer.
 func (s *Server) DeleteVolume(ctx context.Context, req *csi.DeleteVolumeRequest) (*csi.DeleteVolumeResponse, error) {
-	cloud, err := s.cloud(req.GetSecrets())
+	cloud, id, err := s.volumeOf(req)
 	if err != nil {
 		return nil, err
 	}
-	if req.GetVolumeId() == "" {
-		return nil, missingField("volume ID")
-	}
-	if err := cloud.Volumes.Delete(ctx, volume.ParseID(req.GetVolumeId())); err != nil {
+	if err := cloud.Volumes.Delete(ctx, id); err != nil {
 		return nil, err
 	}
 	return &csi.DeleteVolumeResponse{}, nil

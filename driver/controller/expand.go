@@ -4,8 +4,6 @@ import (
 	"context"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
-
-	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
 // ControllerExpandVolume implements csi.ControllerServer. A node expands the file system.
@@ -13,17 +11,14 @@ import (
 // Nobody expands a raw block device, but Nova grows the disk of a server some time after Cinder shows the new size. So the node of an attached
 // volume has to wait for the disk. Otherwise the claim would have a size that its pod does not see yet.
 func (s *Server) ControllerExpandVolume(ctx context.Context, req *csi.ControllerExpandVolumeRequest) (*csi.ControllerExpandVolumeResponse, error) {
-	cloud, err := s.cloud(req.GetSecrets())
+	cloud, id, err := s.volumeOf(req)
 	if err != nil {
 		return nil, err
-	}
-	if req.GetVolumeId() == "" {
-		return nil, missingField("volume ID")
 	}
 	if req.GetCapacityRange() == nil {
 		return nil, missingField("capacity range")
 	}
-	v, err := cloud.Volumes.Expand(ctx, volume.ParseID(req.GetVolumeId()), sizeRange(req.GetCapacityRange()))
+	v, err := cloud.Volumes.Expand(ctx, id, sizeRange(req.GetCapacityRange()))
 	if err != nil {
 		return nil, err
 	}

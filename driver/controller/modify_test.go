@@ -79,7 +79,7 @@ func TestGetCapacity(t *testing.T) {
 		req      *csi.GetCapacityRequest
 		capacity provision.Capacity
 		change   func(*Options)
-		request  provision.CapacityRequest
+		request  provision.CreateSpec
 		want     *csi.GetCapacityResponse
 		asked    bool
 	}{
@@ -90,19 +90,19 @@ func TestGetCapacity(t *testing.T) {
 			req: &csi.GetCapacityRequest{
 				Parameters: map[string]string{"type": "fast"}, AccessibleTopology: segment, VolumeCapabilities: []*csi.VolumeCapability{capability(manyWriters, true)},
 			},
-			capacity: provision.Capacity{Available: 7, Smallest: 2, Largest: 5}, asked: true, request: provision.CapacityRequest{Type: "fast", Zones: []string{"az2"}, Multiattach: true},
+			capacity: provision.Capacity{Available: 7, Smallest: 2, Largest: 5}, asked: true, request: provision.CreateSpec{Type: "fast", Zones: []string{"az2"}, Multiattach: true},
 			want: &csi.GetCapacityResponse{AvailableCapacity: 7, MinimumVolumeSize: wrapperspb.Int64(2), MaximumVolumeSize: wrapperspb.Int64(5)},
 		},
 		"the class's zone is the segment's": {
 			req:     &csi.GetCapacityRequest{Parameters: map[string]string{"availability": "az2"}, AccessibleTopology: segment},
-			request: provision.CapacityRequest{Zone: "az2", Zones: []string{"az2"}}, asked: true, want: &csi.GetCapacityResponse{},
+			request: provision.CreateSpec{Zone: "az2", Zones: []string{"az2"}}, asked: true, want: &csi.GetCapacityResponse{},
 		},
 		"the class's zone is another": {
 			req: &csi.GetCapacityRequest{Parameters: map[string]string{"availability": "az1"}, AccessibleTopology: segment}, want: &csi.GetCapacityResponse{},
 		},
 		"the class's zone is another, and zones do not matter": {
 			req:    &csi.GetCapacityRequest{Parameters: map[string]string{"availability": "az1"}, AccessibleTopology: segment},
-			change: func(o *Options) { o.IgnoreZone = func() bool { return true } }, request: provision.CapacityRequest{Zone: "az1", Zones: []string{"az2"}, AnyZone: true}, asked: true, want: &csi.GetCapacityResponse{},
+			change: func(o *Options) { o.IgnoreZone = func() bool { return true } }, request: provision.CreateSpec{Zone: "az1", Zones: []string{"az2"}, AnyZone: true}, asked: true, want: &csi.GetCapacityResponse{},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -11,13 +11,10 @@ import (
 
 // ControllerPublishVolume implements csi.ControllerServer. The cloud decides whether several servers may have the volume.
 func (s *Server) ControllerPublishVolume(ctx context.Context, req *csi.ControllerPublishVolumeRequest) (*csi.ControllerPublishVolumeResponse, error) {
-	cloud, err := s.cloud(req.GetSecrets())
-	if err != nil {
-		return nil, err
-	}
+	cloud, id, err := s.volumeOf(req)
 	switch {
-	case req.GetVolumeId() == "":
-		return nil, missingField("volume ID")
+	case err != nil:
+		return nil, err
 	case req.GetNodeId() == "":
 		return nil, missingField("node ID")
 	case req.GetVolumeCapability() == nil:
@@ -29,7 +26,7 @@ func (s *Server) ControllerPublishVolume(ctx context.Context, req *csi.Controlle
 		return nil, err
 	}
 	server := volume.ParseServerID(req.GetNodeId())
-	v, err := cloud.Attachments.Attach(ctx, volume.ParseID(req.GetVolumeId()), server)
+	v, err := cloud.Attachments.Attach(ctx, id, server)
 	if err != nil {
 		return nil, err
 	}
@@ -48,14 +45,11 @@ func deviceOn(v volume.Volume, server volume.ServerID) string {
 // ControllerUnpublishVolume implements csi.ControllerServer. Without a node ID the driver detaches the volume from all nodes (CSI
 // specification, ControllerUnpublishVolume).
 func (s *Server) ControllerUnpublishVolume(ctx context.Context, req *csi.ControllerUnpublishVolumeRequest) (*csi.ControllerUnpublishVolumeResponse, error) {
-	cloud, err := s.cloud(req.GetSecrets())
+	cloud, id, err := s.volumeOf(req)
 	if err != nil {
 		return nil, err
 	}
-	if req.GetVolumeId() == "" {
-		return nil, missingField("volume ID")
-	}
-	if err := cloud.Attachments.Detach(ctx, volume.ParseID(req.GetVolumeId()), volume.ParseServerID(req.GetNodeId())); err != nil {
+	if err := cloud.Attachments.Detach(ctx, id, volume.ParseServerID(req.GetNodeId())); err != nil {
 		return nil, err
 	}
 	return &csi.ControllerUnpublishVolumeResponse{}, nil

@@ -92,12 +92,8 @@ func New(o Options) *Host { return newHost(o, disk.Options{}, mount.Options{}) }
 // newHost is New with further parts that tests replace.
 func newHost(o Options, d disk.Options, m mount.Options) *Host {
 	o.Log = cmp.Or(o.Log, slog.Default())
-	if o.Commands == nil {
-		o.Commands = command.Processes{}
-	}
-	if o.Mounter == nil {
-		o.Mounter = mount.Kernel{Commands: o.Commands}
-	}
+	o.Commands = cmp.Or[command.Runner](o.Commands, command.Processes{})
+	o.Mounter = cmp.Or[mount.Mounter](o.Mounter, mount.Kernel{Commands: o.Commands})
 	d.SysRoot, d.DevRoot, d.Log = o.SysRoot, o.DevRoot, o.Log
 	m.ProcRoot, m.Mounter = o.ProcRoot, o.Mounter
 	h := &Host{

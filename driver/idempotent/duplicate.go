@@ -41,9 +41,6 @@ func (f Candidate) creation() creation { return creation{f.SentAt, f.CreatedAt} 
 
 // ParseSent reads the time at which the driver sent a create from the metadata of the object. It returns zero if there is none.
 func ParseSent(metadata map[string]string) time.Time {
-	sent, err := time.Parse(time.RFC3339, metadata[contract.MetadataSent])
-	if err != nil {
-		return time.Time{}
-	}
+	sent, _ := time.Parse(time.RFC3339, metadata[contract.MetadataSent])
 	return sent
 }

@@ -2,6 +2,7 @@ package idempotent
 
 import (
 	"cmp"
+	"maps"
 	"strconv"
 	"strings"
 	"sync"
@@ -48,21 +49,17 @@ func (h *holdOffs) begin(what, name string, lost error) error {
 	if volume.Answered(lost) {
 		entry.until = time.Now().Add(answeredHoldOff)
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	return h.put(what, entry).err(volume.KindOf(lost), what).Because(lost)
 }
 
-// put keeps the hold-off that ends last, and returns it. The caller holds h.mu.
+// put keeps the hold-off that ends last, and returns it.
 func (h *holdOffs) put(what string, entry holdOff) holdOff {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	if h.active == nil {
 		h.active = map[string]holdOff{}
 	}
-	for key, other := range h.active {
-		if !time.Now().Before(other.until) {
-			delete(h.active, key)
-		}
-	}
+	maps.DeleteFunc(h.active, func(_ string, other holdOff) bool { return !time.Now().Before(other.until) })
 	if len(h.active) >= cmp.Or(h.most, mostHoldOffs) {
 		delete(h.active, h.first())
 	}
@@ -75,8 +72,6 @@ func (h *holdOffs) put(what string, entry holdOff) holdOff {
 
 // accepted starts the hold-off of a create that Cinder has accepted.
 func (h *holdOffs) accepted(what string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	h.put(what, holdOff{until: time.Now().Add(answeredHoldOff), cause: "Cinder has accepted it, and its list of the name does not show it yet", accepted: true})
 }
 
@@ -87,13 +82,6 @@ func (h *holdOffs) endAccepted(what string) {
 	if h.active[what].accepted {
 		delete(h.active, what)
 	}
-}
-
-// hold starts a hold-off without a lost answer.
-func (h *holdOffs) hold(what, cause string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.put(what, holdOff{until: time.Now().Add(createHoldOff), cause: cause})
 }
 
 // first is the key of the hold-off that ends first. The caller holds h.mu.

@@ -139,7 +139,7 @@ func TestTheHoldOffBeginsWhenTheRequestWasSent(t *testing.T) {
 
 // A refused or unsent request cannot create anything: a full quota is final at once, so that the scheduler tries another node.
 func TestACreateThatWasRefusedOrNotSentBeginsNoHoldOff(t *testing.T) {
-	for _, kind := range volume.Kinds() {
+	for kind := range volume.KindCount {
 		eachCreator(t, func(t *testing.T, c *cloudtest.Cloud, s services, x creator) {
 			c.Fail[x.call] = volume.Errorf(kind, "not sent")
 			if _, err := x.create(cloudtest.Within(t, 60), s); err == nil {

@@ -66,17 +66,13 @@ func (f Candidate) ours() bool { return f.CreatedForName && !f.InUse }
 // Named waits until the objects of a name that are being deleted are gone, and returns the others, oldest first. Its errors are marked
 // AfterWrite, because an earlier call may have created an object. NotOwned is not: every object of the name belongs to another cluster.
 func (r *Resource[T]) Named(ctx context.Context, name string) ([]T, error) {
-	return r.named(ctx, name, "")
+	return r.NamedWith(ctx, name, "")
 }
 
 // NamedWith is Named for a call that knows an object of the name by its ID. A list may lack an object that exists, for example if it comes from
 // a database server of Cinder that lags. Such a list does not show that no older object exists either. NamedWith then lists again for a while,
 // and at last returns a retryable error. The next call creates no other object during the hold-off that begins with it.
-func (r *Resource[T]) NamedWith(ctx context.Context, name, id string) ([]T, error) {
-	return r.named(ctx, name, id)
-}
-
-func (r *Resource[T]) named(ctx context.Context, name, known string) ([]T, error) {
+func (r *Resource[T]) NamedWith(ctx context.Context, name, known string) ([]T, error) {
 	for {
 		found, err := r.list(ctx, name, known)
 		if volume.Is(err, volume.NotOwned) {
@@ -131,7 +127,7 @@ func (r *Resource[T]) list(ctx context.Context, name, known string) ([]T, error)
 		}
 		if time.Since(begin) >= lagTime {
 			lag := volume.Errorf(volume.Busy, "%s %s exists, but Cinder's list of the name %q does not show it; a retry lists again", r.Noun, known, name).Op("create")
-			r.holdOffs.hold(r.Noun+" "+name, "Cinder's list of the name does not show "+r.Noun+" "+known)
+			r.holdOffs.put(r.Noun+" "+name, holdOff{until: time.Now().Add(createHoldOff), cause: "Cinder's list of the name does not show " + r.Noun + " " + known})
 			return nil, lag
 		}
 		if volume.Sleep(ctx, lagPause) != nil {

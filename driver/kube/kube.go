@@ -9,10 +9,8 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net"
 	"net/http"
@@ -139,24 +137,28 @@ func (a *API) Annotations(ctx context.Context, namespace, claim string) (map[str
 		return nil, volume.Errorf(volume.InvalidArgument, "claim %.300q in namespace %.300q: these are not valid Kubernetes names", claim, namespace)
 	}
 	object := "claim " + namespace + "/" + claim
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, a.server+"/api/v1/namespaces/"+namespace+"/persistentvolumeclaims/"+claim, http.NoBody)
-	if err != nil {
-		return nil, volume.Errorf(volume.Unknown, "%s: %w", object, err)
-	}
 	// Only the metadata (Kubernetes API concepts, "Metadata-only fetches").
-	req.Header.Set("Accept", "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json")
-	if err := a.identify(req); err != nil {
-		return nil, volume.Errorf(volume.Unavailable, "%s: cannot read the token of the service account: %w", object, err).Cause(cause.KubernetesRights)
-	}
-	resp, err := a.client.Do(req)
+	const accept = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
+	resp, err := a.do(ctx, a.client, object, http.MethodGet, "/api/v1/namespaces/"+namespace+"/persistentvolumeclaims/"+claim, accept, nil)
 	if err != nil {
-		if ctx.Err() != nil {
-			return nil, volume.Interrupted(ctx, "%s", object)
-		}
-		return nil, volume.Errorf(volume.Unavailable, "%s: the Kubernetes API does not answer: %w", object, err).Cause(cause.KubernetesUnreachable)
+		return nil, err
 	}
 	defer resp.Body.Close()
-	return read(object, resp)
+	if resp.StatusCode != http.StatusOK {
+		drain(resp)
+		kind, advice := kindOf(resp.StatusCode), ""
+		if kind == volume.PermissionDenied {
+			advice = "; allow the service account of the driver to get persistentvolumeclaims"
+		}
+		return nil, volume.Errorf(kind, "%s: the Kubernetes API answers HTTP %d%s", object, resp.StatusCode, advice).Cause(causeOf(kind)).Op("read annotations")
+	}
+	var answer struct {
+		Metadata struct {
+			Annotations map[string]string `json:"annotations"`
+		} `json:"metadata"`
+	}
+	err = decode(object, resp, maxAnswer, &answer)
+	return answer.Metadata.Annotations, err
 }
 
 // identify adds the user agent and the token of the service account, but never the token to a request without encryption. It reads the file each
@@ -185,28 +187,6 @@ func (a *API) identify(req *http.Request) error {
 
 // maxAnswer is the longest answer that the driver reads, in bytes. etcd stores no larger object.
 const maxAnswer = 4 << 20
-
-func read(object string, resp *http.Response) (map[string]string, error) {
-	body := io.LimitReader(resp.Body, maxAnswer)
-	if resp.StatusCode != http.StatusOK {
-		_, _ = io.Copy(io.Discard, body) // so that the connection can be used again
-		kind, advice := kindOf(resp.StatusCode), ""
-		if kind == volume.PermissionDenied {
-			advice = "; allow the service account of the driver to get persistentvolumeclaims"
-		}
-		return nil, volume.Errorf(kind, "%s: the Kubernetes API answers HTTP %d%s", object, resp.StatusCode, advice).Cause(causeOf(kind)).Op("read annotations")
-	}
-	var answer struct {
-		Metadata struct {
-			Annotations map[string]string `json:"annotations"`
-		} `json:"metadata"`
-	}
-	if err := json.NewDecoder(body).Decode(&answer); err != nil {
-		return nil, volume.Errorf(volume.Unavailable, "%s: cannot decode the answer of the Kubernetes API: %w", object, err).Cause(cause.KubernetesUnreachable)
-	}
-	_, _ = io.Copy(io.Discard, body)
-	return answer.Metadata.Annotations, nil
-}
 
 // causeOf is the cause of an answer of the Kubernetes API; empty for the usual one of its kind.
 func causeOf(k volume.Kind) cause.ID {

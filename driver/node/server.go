@@ -95,9 +95,7 @@ func New(h *host.Host, o Options) *Server { return newServer(h, o) }
 func newServer(m machine, o Options) *Server {
 	o.DriverName = cmp.Or(o.DriverName, contract.DriverName)
 	o.TopologyKey = cmp.Or(o.TopologyKey, contract.TopologyKeyOf(o.DriverName))
-	if o.Metrics == nil {
-		o.Metrics = noMetrics{}
-	}
+	o.Metrics = cmp.Or[Metrics](o.Metrics, noMetrics{})
 	o.Log = cmp.Or(o.Log, slog.Default())
 	o.Metrics.CountVolumes(func() int { return countVolumes(m, o.ForeignVolumes) })
 	o.Metrics.Registered(wasRegistered(o.RegisteredFile))

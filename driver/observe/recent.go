@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"maps"
 	"sync"
 	"time"
 
@@ -36,11 +37,7 @@ func (r *Recent) Put(v volume.Volume) {
 	if r.readings == nil {
 		r.readings = map[volume.ID]reading{}
 	}
-	for id, old := range r.readings {
-		if now.After(old.until) {
-			delete(r.readings, id)
-		}
-	}
+	maps.DeleteFunc(r.readings, func(_ volume.ID, old reading) bool { return now.After(old.until) })
 	r.readings[v.ID] = reading{v, now.Add(recentAge)}
 }
 

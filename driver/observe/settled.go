@@ -23,16 +23,7 @@ func (o Volumes) Settled(ctx context.Context, v volume.Volume, what string, oper
 
 // AwaitSettled waits until the status of a volume no longer means Wait for an operation. NotFound if the volume disappears.
 func (o Volumes) AwaitSettled(ctx context.Context, id volume.ID, what string, operation func(volume.Meaning) volume.Step) (volume.Volume, error) {
-	v, err := o.Await(ctx, id, what, func(v volume.Volume, ok bool) (bool, error) {
-		if !ok {
-			return true, volume.NoVolume(id)
-		}
-		return operation(v.Status.Meaning()) != volume.Wait, nil
-	})
-	if err != nil {
-		return volume.Volume{}, err
-	}
-	return v, nil
+	return o.AwaitEffect(ctx, id, what, operation, func(volume.Volume) bool { return true })
 }
 
 // AwaitEffect is AwaitSettled after a write that Cinder has answered. If the status allows the operation, but the volume does not have the effect,

@@ -143,12 +143,12 @@ func TestCapacityOnASimulatedCloud(t *testing.T) {
 		}
 		sim.SetQuota("demo", "per_volume_gigabytes", 500)
 		for _, test := range []struct {
-			request provision.CapacityRequest
+			request provision.CreateSpec
 			want    provision.Capacity
 		}{
-			{provision.CapacityRequest{}, provision.Capacity{Available: volume.GiB(20000 - 7), Largest: volume.GiB(500)}},
-			{provision.CapacityRequest{Type: "fast", Zones: []string{"az2"}}, provision.Capacity{Available: volume.GiB(1000 - 7), Largest: volume.GiB(500)}},
-			{provision.CapacityRequest{Zones: []string{"moon"}}, provision.Capacity{}},
+			{provision.CreateSpec{}, provision.Capacity{Available: volume.GiB(20000 - 7), Largest: volume.GiB(500)}},
+			{provision.CreateSpec{Type: "fast", Zones: []string{"az2"}}, provision.Capacity{Available: volume.GiB(1000 - 7), Largest: volume.GiB(500)}},
+			{provision.CreateSpec{Zones: []string{"moon"}}, provision.Capacity{}},
 		} {
 			got, err := volumes.Capacity(t.Context(), test.request)
 			if diff := cmp.Diff(test.want, got); diff != "" || err != nil {

@@ -7,6 +7,7 @@ package operation
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -108,11 +109,7 @@ func (l *List) end(key Key, e *entry, code, message, cause string) {
 
 // forget drops what nobody has tried for ForgetAfter. The caller holds l.mu.
 func (l *List) forget(now time.Time) {
-	for key, e := range l.all {
-		if e.forgotten(now) {
-			delete(l.all, key)
-		}
-	}
+	maps.DeleteFunc(l.all, func(_ Key, e *entry) bool { return e.forgotten(now) })
 }
 
 func (e *entry) forgotten(now time.Time) bool { return e.running <= 0 && now.Sub(e.last) > ForgetAfter }

@@ -60,9 +60,9 @@ func TestAnOperationIsListedFromItsFirstRPCUntilOneSucceeds(t *testing.T) {
 func TestOperationsAreSortedByAgeAndForgottenWithTheirCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l List
-		l.Begin(Key{"DeleteVolume", "volume old"}, nil)("Aborted", "busy", "")
+		l.Begin(Key{"DeleteVolume", "volume old"}, &volume.Progress{})("Aborted", "busy", "")
 		time.Sleep(time.Minute)
-		running := l.Begin(Key{"DeleteVolume", "volume young"}, nil)
+		running := l.Begin(Key{"DeleteVolume", "volume young"}, &volume.Progress{})
 		names := func() string {
 			var all []string
 			for _, o := range l.Pending() {
@@ -79,13 +79,13 @@ func TestOperationsAreSortedByAgeAndForgottenWithTheirCaller(t *testing.T) {
 		}
 		running("Internal", "no", "")
 		time.Sleep(ForgetAfter + time.Second)
-		again := l.Begin(Key{"DeleteVolume", "volume young"}, nil) // nobody read the list in between
+		again := l.Begin(Key{"DeleteVolume", "volume young"}, &volume.Progress{}) // nobody read the list in between
 		if got := l.Pending(); len(got) != 1 || got[0].RPCs != 1 || !got[0].Since.Equal(time.Now()) {
 			t.Errorf("a later operation of the same name counts as the forgotten one: %+v", got)
 		}
 		again("Internal", "no", "")
-		running2 := l.Begin(Key{"DeleteVolume", "volume young"}, nil)
-		running3 := l.Begin(Key{"DeleteVolume", "volume young"}, nil)
+		running2 := l.Begin(Key{"DeleteVolume", "volume young"}, &volume.Progress{})
+		running3 := l.Begin(Key{"DeleteVolume", "volume young"}, &volume.Progress{})
 		running2("OK", "", "")
 		running3("Aborted", "busy", "") // the operation has ended before; its late RPC does not bring it back
 		if got := names(); got != "" {
@@ -97,14 +97,14 @@ func TestOperationsAreSortedByAgeAndForgottenWithTheirCaller(t *testing.T) {
 func TestAFullListTakesNoMoreOperations(t *testing.T) {
 	var l List
 	for i := range mostListed + 10 {
-		l.Begin(Key{"CreateVolume", strconv.Itoa(i)}, nil)("Aborted", strings.Repeat("ä", maxError), "")
+		l.Begin(Key{"CreateVolume", strconv.Itoa(i)}, &volume.Progress{})("Aborted", strings.Repeat("ä", maxError), "")
 	}
 	got := l.Pending()
 	if len(got) != mostListed || !utf8.ValidString(got[0].LastError) || len(got[0].LastError) > maxError {
 		t.Errorf("%d operations, an error of %d bytes", len(got), len(got[0].LastError))
 	}
-	l.Begin(Key{"CreateVolume", "0"}, nil)("OK", "", "")
-	l.Begin(Key{"CreateVolume", "new"}, nil)
+	l.Begin(Key{"CreateVolume", "0"}, &volume.Progress{})("OK", "", "")
+	l.Begin(Key{"CreateVolume", "new"}, &volume.Progress{})
 	if got := l.Pending(); len(got) != mostListed || got[len(got)-1].Object != "new" {
 		t.Errorf("the place of an operation that ended is not taken: %d", len(got))
 	}

@@ -2,7 +2,6 @@ package ownership
 
 import (
 	"context"
-	"strconv"
 
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"github.com/cinder-csi/cinder-csi/internal/paging"
@@ -34,19 +33,16 @@ func (g guard) checkSnapshot(ctx context.Context, p volume.Snapshot) error {
 	return g.allow(noun, string(p.ID), answer, err)
 }
 
-// Volume implements volume.SharedReads.
 func (g guard) Volume(ctx context.Context, id volume.ID) (volume.Volume, error) {
 	v, err := g.Cloud.Volume(ctx, id)
 	return checked(ctx, v, err, g.checkVolume)
 }
 
-// Snapshot implements volume.SnapshotCloud.
 func (g guard) Snapshot(ctx context.Context, id volume.SnapshotID) (volume.Snapshot, error) {
 	p, err := g.Cloud.Snapshot(ctx, id)
 	return checked(ctx, p, err, g.checkSnapshot)
 }
 
-// Backup implements volume.BackupCloud.
 func (g guard) Backup(ctx context.Context, id volume.SnapshotID) (volume.Snapshot, error) {
 	b, err := g.Cloud.Backup(ctx, id)
 	return checked(ctx, b, err, g.checkSnapshot)
@@ -63,19 +59,16 @@ func checked[T any](ctx context.Context, object T, err error, check func(context
 	return object, nil
 }
 
-// VolumesNamed implements volume.VolumeCloud.
 func (g guard) VolumesNamed(ctx context.Context, name string) ([]volume.Volume, error) {
 	found, err := g.Cloud.VolumesNamed(ctx, name)
 	return named(ctx, found, err, g.checkVolume)
 }
 
-// SnapshotsNamed implements volume.SnapshotCloud.
 func (g guard) SnapshotsNamed(ctx context.Context, name string) ([]volume.Snapshot, error) {
 	found, err := g.Cloud.SnapshotsNamed(ctx, name)
 	return named(ctx, found, err, g.checkSnapshot)
 }
 
-// BackupsNamed implements volume.BackupCloud.
 func (g guard) BackupsNamed(ctx context.Context, name string) ([]volume.Snapshot, error) {
 	found, err := g.Cloud.BackupsNamed(ctx, name)
 	return named(ctx, found, err, g.checkSnapshot)
@@ -119,12 +112,10 @@ func (g guard) Select(ctx context.Context, s volume.Selection) ([]volume.Volume,
 	})
 }
 
-// Snapshots implements volume.SnapshotCloud.
 func (g guard) Snapshots(ctx context.Context, p volume.SnapshotPage) ([]volume.Snapshot, bool, error) {
 	return g.snapshotPage(ctx, p, g.Cloud.Snapshots)
 }
 
-// Backups implements volume.BackupCloud.
 func (g guard) Backups(ctx context.Context, p volume.SnapshotPage) ([]volume.Snapshot, bool, error) {
 	return g.snapshotPage(ctx, p, g.Cloud.Backups)
 }
@@ -169,5 +160,3 @@ func visible[T any](first string, read func(marker string) ([]T, bool, error), i
 	}
 	return kept, more, err
 }
-
-func quoted(s string) string { return strconv.Quote(s) }

@@ -8,12 +8,14 @@ package ownership
 
 import (
 	"context"
+	"strconv"
 	"strings"
 
 	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/driver/idempotent"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"github.com/cinder-csi/cinder-csi/internal/shell"
 )
 
 // Rule says for whom the driver acts.
@@ -51,7 +53,7 @@ func (r Rule) byMark(metadata map[string]string) verdict {
 		if r.Strict { // the reader of the message may be an administrator of a guest, and clusters have names of customers
 			return verdict{theirs, "carries the mark of another cluster"}
 		}
-		return verdict{theirs, "carries the mark of cluster " + quoted(mark) + ", and this driver serves cluster " + quoted(r.Owner.Cluster)}
+		return verdict{theirs, "carries the mark of cluster " + strconv.Quote(mark) + ", and this driver serves cluster " + strconv.Quote(r.Owner.Cluster)}
 	}
 }
 
@@ -132,19 +134,5 @@ func (g guard) takeOver(noun, id string) string {
 	if noun == backupNoun {
 		client += "--os-volume-api-version 3.43 "
 	}
-	return client + noun + " set --property " + shellWord(contract.MetadataCluster+"="+g.rule.Owner.Cluster) + " " + id
-}
-
-// shellWord quotes a word for a shell if it has more than letters, digits and harmless signs.
-func shellWord(word string) string {
-	harmless := func(c rune) rune {
-		if strings.ContainsRune("-_./=:@", c) || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' {
-			return -1
-		}
-		return c
-	}
-	if strings.Map(harmless, word) == "" {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+	return client + noun + " set --property " + shell.Word(contract.MetadataCluster+"="+g.rule.Owner.Cluster) + " " + id
 }

@@ -12,18 +12,6 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// CapacityRequest describes the volumes whose capacity is asked for (CSI specification, GetCapacity).
-type CapacityRequest struct {
-	// Type is the name or ID of a volume type; empty means the default type of the cloud.
-	Type string
-	// Zone, Zones and AnyZone mean the same as in CreateSpec.
-	Zone    string
-	Zones   []string
-	AnyZone bool
-	// Multiattach says that several servers will use such a volume at the same time.
-	Multiattach bool
-}
-
 // Capacity is how much a project may still create, in bytes.
 type Capacity struct {
 	// Available is the sum of all new volumes: Unlimited where no quota limits it.
@@ -35,22 +23,22 @@ type Capacity struct {
 // Unlimited means that no quota limits the capacity: 1 EiB, more than any cloud has and less than a counter of bytes holds.
 const Unlimited = volume.Size(1) << 60
 
-// Capacity returns the capacity that the quotas of the project leave: gigabytes and volumes, in total and for the type. Only administrators
+// Capacity returns the capacity that the quotas of the project leave for volumes of the type, zones and Multiattach of the spec: gigabytes and volumes, in total and for the type. Only administrators
 // can see the free space of backends. The capacity is zero in a zone that Cinder does not have, and for several
 // servers on a type that allows one. It is also zero where the quota of volumes is used up. InvalidArgument for an unknown type.
-func (s *Service) Capacity(ctx context.Context, r CapacityRequest) (Capacity, error) {
+func (s *Service) Capacity(ctx context.Context, spec CreateSpec) (Capacity, error) {
 	limits, err := s.quotas.read(ctx, s.cloud)
 	if err != nil {
 		return Capacity{}, err
 	}
 	t := limits.defaultType
-	if r.Type != "" {
-		if t, err = findType(limits.types, r.Type); err != nil {
+	if spec.Type != "" {
+		if t, err = findType(limits.types, spec.Type); err != nil {
 			return Capacity{}, err
 		}
 	}
-	zones, _, err := s.candidateZones(ctx, CreateSpec{Zone: r.Zone, Zones: r.Zones, AnyZone: r.AnyZone})
-	if existing, _ := s.volumeZones(ctx); r.Zone != "" && len(existing) > 0 && !slices.Contains(existing, r.Zone) {
+	zones, _, err := s.candidateZones(ctx, spec)
+	if existing, _ := s.volumeZones(ctx); spec.Zone != "" && len(existing) > 0 && !slices.Contains(existing, spec.Zone) {
 		return Capacity{}, nil
 	}
 	switch {
@@ -58,7 +46,7 @@ func (s *Service) Capacity(ctx context.Context, r CapacityRequest) (Capacity, er
 		return Capacity{}, nil
 	case err != nil:
 		return Capacity{}, err
-	case !allowsAnyOf(t, zones), r.Multiattach && singleAttach(t):
+	case !allowsAnyOf(t, zones), spec.Multiattach && singleAttach(t):
 		return Capacity{}, nil
 	}
 	return limits.capacity(t), nil

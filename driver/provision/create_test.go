@@ -100,7 +100,7 @@ func TestCreateFindsTheVolumeAfterALostAnswer(t *testing.T) {
 
 // Once it is certain that nothing was created, only the kind of the error decides whether it is final.
 func TestCreateThatWasRefusedOrNotSentIsFinal(t *testing.T) {
-	for _, kind := range volume.Kinds() {
+	for kind := range volume.KindCount {
 		t.Run(kind.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := cloudtest.New(t)
@@ -126,7 +126,7 @@ func TestCreateIsNeverFinalAfterALostAnswer(t *testing.T) {
 
 func TestCreateIsNeverFinalWhileTheNameCannotBeRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for _, kind := range volume.Kinds() {
+		for kind := range volume.KindCount {
 			c := cloudtest.New(t)
 			c.Fail["VolumesNamed"] = volume.Errorf(kind, "no")
 			_, err := service(c).Create(t.Context(), gib)

@@ -183,7 +183,7 @@ func TestCreateTriesZonesInOrder(t *testing.T) {
 }
 
 func TestCreateTriesTheNextZoneOnlyAfterNotInZone(t *testing.T) {
-	for _, kind := range volume.Kinds() {
+	for kind := range volume.KindCount {
 		if kind == volume.NotInZone {
 			continue
 		}

@@ -3,6 +3,7 @@
 package rpc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -25,10 +26,7 @@ type Server struct{ grpc *grpc.Server }
 // NewServer returns a server with wrappers around each RPC; the first wrapper is the outermost. The option, such as
 // that of the tracing, is outside of all; nil is none.
 func NewServer(s Services, option grpc.ServerOption, wrappers ...Wrapper) *Server {
-	if option == nil {
-		option = grpc.EmptyServerOption{}
-	}
-	server := grpc.NewServer(option, grpc.ChainUnaryInterceptor(wrappers...))
+	server := grpc.NewServer(cmp.Or[grpc.ServerOption](option, grpc.EmptyServerOption{}), grpc.ChainUnaryInterceptor(wrappers...))
 	if s.Identity != nil {
 		csi.RegisterIdentityServer(server, s.Identity)
 	}
@@ -51,19 +49,8 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener, grace time.Du
 		return err
 	case <-ctx.Done():
 	}
-	drained := make(chan struct{})
-	go func() {
-		defer close(drained)
-		s.grpc.GracefulStop()
-	}()
-	timeout := time.NewTimer(grace)
-	defer timeout.Stop()
-	select {
-	case <-drained:
-	case <-timeout.C:
-		s.grpc.Stop()
-		<-drained
-	}
+	defer time.AfterFunc(grace, s.grpc.Stop).Stop()
+	s.grpc.GracefulStop()
 	if err := <-failed; !errors.Is(err, grpc.ErrServerStopped) {
 		return err
 	}

@@ -253,7 +253,7 @@ func TestCreateReportsATemporarySnapshotWhoseStatusCinderDoesNotReset(t *testing
 
 // A refusal is final only once the temporary snapshot is gone.
 func TestCreateBackupErrorsAreFinalOnlyWhereNothingExists(t *testing.T) {
-	for _, kind := range volume.Kinds() {
+	for kind := range volume.KindCount {
 		final := idempotent.Final(volume.Errorf(kind, "no"))
 		for _, stuck := range []bool{false, true} {
 			synctest.Test(t, func(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 )
 
 func TestCreateErrorsAreFinalOnlyWhereNothingExists(t *testing.T) {
-	for _, kind := range volume.Kinds() {
+	for kind := range volume.KindCount {
 		synctest.Test(t, func(t *testing.T) {
 			c := cloudtest.New(t, cloudtest.SourceVolume)
 			c.Fail["CreateSnapshot"] = volume.Errorf(kind, "no")

@@ -129,23 +129,22 @@ func define(name string, kind Kind, help string, labels ...string) *Family {
 // Families lists every family of the driver.
 func Families() []*Family { return slices.Clone(families) }
 
+func registered[C prometheus.Collector](registry prometheus.Registerer, c C) C {
+	registry.MustRegister(c)
+	return c
+}
+
 func (f *Family) counter(registry prometheus.Registerer) *prometheus.CounterVec {
-	v := prometheus.NewCounterVec(prometheus.CounterOpts{Name: f.Name, Help: f.Help}, f.Labels)
-	registry.MustRegister(v)
-	return v
+	return registered(registry, prometheus.NewCounterVec(prometheus.CounterOpts{Name: f.Name, Help: f.Help}, f.Labels))
 }
 
 func (f *Family) gauge(registry prometheus.Registerer) *prometheus.GaugeVec {
-	v := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: f.Name, Help: f.Help}, f.Labels)
-	registry.MustRegister(v)
-	return v
+	return registered(registry, prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: f.Name, Help: f.Help}, f.Labels))
 }
 
 // histogram has Prometheus' own buckets if none are given.
 func (f *Family) histogram(registry prometheus.Registerer, buckets ...float64) *prometheus.HistogramVec {
-	v := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: f.Name, Help: f.Help, Buckets: buckets}, f.Labels)
-	registry.MustRegister(v)
-	return v
+	return registered(registry, prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: f.Name, Help: f.Help, Buckets: buckets}, f.Labels))
 }
 
 // desc describes a gauge whose values are read at each scrape.

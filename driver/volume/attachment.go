@@ -96,12 +96,7 @@ func (a Attachment) Holder() string {
 
 // AttachedTo reports whether Cinder lists an attachment of v to server.
 func (v Volume) AttachedTo(server ServerID) bool {
-	for _, a := range v.Attachments {
-		if a.Server == server {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(v.Attachments, func(a Attachment) bool { return a.Server == server })
 }
 
 // Holders names the servers and hosts that have v, for errors.

@@ -37,10 +37,10 @@ const (
 	NotInZone             // the requested zone cannot have the object, but another may
 	NotOwned              // the object belongs to another cluster, or may do so
 
-	kindCount int = iota // no kind; new kinds go above
+	KindCount // no kind; new kinds go above
 )
 
-var kindNames = [kindCount]string{
+var kindNames = [KindCount]string{
 	Unknown:          "unknown",
 	InvalidArgument:  "invalid argument",
 	NotFound:         "not found",
@@ -62,19 +62,10 @@ var kindNames = [kindCount]string{
 }
 
 func (k Kind) String() string {
-	if k < 0 || int(k) >= kindCount {
+	if k < 0 || k >= KindCount {
 		return fmt.Sprintf("kind(%d)", int(k))
 	}
 	return kindNames[k]
-}
-
-// Kinds returns every kind, for tests of tables.
-func Kinds() []Kind {
-	kinds := make([]Kind, kindCount)
-	for i := range kinds {
-		kinds[i] = Kind(i)
-	}
-	return kinds
 }
 
 // Error is a kind and a cause for programs, and a sentence for people.

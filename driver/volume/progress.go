@@ -34,18 +34,17 @@ func WithProgress(ctx context.Context) (context.Context, *Progress) {
 	return context.WithValue(ctx, progressKey{}, p), p
 }
 
-// ProgressOf returns the Progress of a context, or nil. The methods of a nil Progress do nothing.
+// ProgressOf returns the Progress of a context; one that nobody reads, if the context is not of an RPC.
 func ProgressOf(ctx context.Context) *Progress {
-	p, _ := ctx.Value(progressKey{}).(*Progress)
-	return p
+	if p, ok := ctx.Value(progressKey{}).(*Progress); ok {
+		return p
+	}
+	return &Progress{}
 }
 
 // BeginStep notes what the RPC waits for from now on, until the caller calls end.
 func BeginStep(ctx context.Context, what string) (end func()) {
 	p := ProgressOf(ctx)
-	if p == nil {
-		return func() {}
-	}
 	s := &ProgressStep{What: what, Since: time.Now()}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -62,31 +61,24 @@ func BeginStep(ctx context.Context, what string) (end func()) {
 
 // NoteState notes what the RPC read last about its object, such as "volume X is detaching".
 func NoteState(ctx context.Context, state string) {
-	if p := ProgressOf(ctx); p != nil {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.state = state
-	}
+	p := ProgressOf(ctx)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.state = state
 }
 
 // NoteRequest adds one OpenStack request ID.
 func NoteRequest(ctx context.Context, id string) {
 	p := ProgressOf(ctx)
-	if p == nil || id == "" {
-		return
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.requests) < mostRequests {
+	if id != "" && len(p.requests) < mostRequests {
 		p.requests = append(p.requests, id)
 	}
 }
 
 // Requests returns the IDs so far, in the order of the requests.
 func (p *Progress) Requests() []string {
-	if p == nil {
-		return nil
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.requests)
@@ -95,9 +87,6 @@ func (p *Progress) Requests() []string {
 // Step returns what the RPC waits for; of several steps the one that began last, since it is part of the others. False where it waits for
 // nothing.
 func (p *Progress) Step() (ProgressStep, bool) {
-	if p == nil {
-		return ProgressStep{}, false
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.steps) == 0 {
@@ -109,24 +98,17 @@ func (p *Progress) Step() (ProgressStep, bool) {
 // CutShort returns what the RPC waited for when its context ended. That is a step that the end of the context has ended, or else one that
 // continues without the caller. False where the RPC waited for nothing.
 func (p *Progress) CutShort() (ProgressStep, bool) {
-	if p != nil {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		if p.cutShort != nil {
-			return *p.cutShort, true
-		}
-		if len(p.steps) > 0 {
-			return *p.steps[len(p.steps)-1], true
-		}
+	p.mu.Lock()
+	cut := p.cutShort
+	p.mu.Unlock()
+	if cut != nil {
+		return *cut, true
 	}
-	return ProgressStep{}, false
+	return p.Step()
 }
 
 // State returns what NoteState noted last.
 func (p *Progress) State() string {
-	if p == nil {
-		return ""
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.state

@@ -47,7 +47,8 @@ func TestTheStepIsTheInnermostThatHasNotEnded(t *testing.T) {
 	if p.State() != "volume v is detaching" {
 		t.Errorf("got %q", p.State())
 	}
-	var none *Progress
+	BeginStep(t.Context(), "reading")
+	none := ProgressOf(t.Context())
 	if _, waits := none.Step(); waits || none.State() != "" || none.Requests() != nil {
 		t.Error("a context without an RPC has progress")
 	}

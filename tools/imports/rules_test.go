@@ -17,7 +17,7 @@ var mayImport = rules{
 	"driver/inflight":            {"driver/volume"},
 	"driver/observe":             {"driver/cause", "driver/volume", "internal/paging"},
 	"driver/idempotent":          {"driver/cause", "driver/volume", "driver/contract", "driver/inflight"},
-	"driver/ownership":           {"driver/cause", "driver/volume", "driver/contract", "driver/idempotent", "internal/paging"},
+	"driver/ownership":           {"driver/cause", "driver/volume", "driver/contract", "driver/idempotent", "internal/paging", "internal/shell"},
 	"driver/attach":              {"driver/cause", "driver/volume", "driver/observe", "driver/inflight", "internal/pages", "internal/shell"},
 	"driver/provision":           {"driver/cause", "driver/volume", "driver/contract", "driver/observe", "driver/inflight", "driver/idempotent", "internal/paging"},
 	"driver/snapshot":            {"driver/cause", "driver/volume", "driver/contract", "driver/observe", "driver/inflight", "driver/idempotent", "internal/paging"},

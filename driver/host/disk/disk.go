@@ -45,16 +45,12 @@ func NumberOf(dev uint64) Number { return Number{unix.Major(dev), unix.Minor(dev
 
 // IsNode reports whether path is the node of the block device with that number.
 func IsNode(path string, number Number) bool {
-	got, ok := nodeNumber(path)
-	return ok && got == number
-}
-
-func nodeNumber(path string) (Number, bool) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return Number{}, false
+		return false
 	}
-	return numberOfInfo(info)
+	got, ok := numberOfInfo(info)
+	return ok && got == number
 }
 
 func numberOfInfo(info os.FileInfo) (Number, bool) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -120,11 +121,7 @@ func (s *serialStore) put(disk key, answer reported) Serial {
 func (s *serialStore) retain(disks []key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for disk := range s.serials {
-		if !slices.Contains(disks, disk) {
-			delete(s.serials, disk)
-		}
-	}
+	maps.DeleteFunc(s.serials, func(disk key, _ reported) bool { return !slices.Contains(disks, disk) })
 }
 
 // lastSerial returns the last serial that a disk reported. It asks no disk.

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -64,12 +65,7 @@ func Supported(fsType string) bool { _, ok := fileSystems[fsType]; return ok }
 
 // SupportedTypes lists the supported types, for messages.
 func SupportedTypes() string {
-	names := make([]string, 0, len(fileSystems))
-	for name := range fileSystems {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return strings.Join(names, ", ")
+	return strings.Join(slices.Sorted(maps.Keys(fileSystems)), ", ")
 }
 
 // SameFamily reports whether a file system of type has may be mounted where the request names type want. ext2, ext3 and
@@ -155,15 +151,12 @@ type Options struct {
 
 // NewTools returns the tools of this machine.
 func NewTools(o Options) *Tools {
-	t := &Tools{run: o.Commands, sys: cmp.Or(o.SysRoot, "/sys"), ctrl: filepath.Join(cmp.Or(o.DevRoot, "/dev"), "btrfs-control"), inUse: o.InUse, log: o.Log}
+	t := &Tools{
+		run: cmp.Or[command.Runner](o.Commands, command.Processes{}), sys: cmp.Or(o.SysRoot, "/sys"),
+		ctrl: filepath.Join(cmp.Or(o.DevRoot, "/dev"), "btrfs-control"), inUse: o.InUse, log: cmp.Or(o.Log, slog.Default()),
+	}
 	if t.inUse == nil {
 		t.inUse = disk.InUse
-	}
-	if t.run == nil {
-		t.run = command.Processes{}
-	}
-	if t.log == nil {
-		t.log = slog.Default()
 	}
 	return t
 }

@@ -42,10 +42,11 @@ func (c *Counter) pciSlots() slots {
 	files, _ := filepath.Glob(filepath.Join(c.sys, "bus", "pci", "slots", "*", "address"))
 	for _, file := range files {
 		address := readLine(file) // domain:bus:device
-		bus, device, ok := cutLast(address, ":")
-		if !ok {
+		colon := strings.LastIndex(address, ":")
+		if colon < 0 {
 			continue
 		}
+		bus, device := address[:colon], address[colon+1:]
 		kind, below := bridges[bus] // below: of a bridge
 		switch {
 		case !below && express,
@@ -110,12 +111,4 @@ func bridgeKind(config []byte) bridge {
 		at = int(config[at+1])
 	}
 	return plainBridge
-}
-
-func cutLast(s, separator string) (before, after string, ok bool) {
-	i := strings.LastIndex(s, separator)
-	if i < 0 {
-		return s, "", false
-	}
-	return s[:i], s[i+len(separator):], true
 }

@@ -74,15 +74,10 @@ func (h *hub[ID, T]) wait(ctx context.Context, w *waiter[ID, T], done func(resul
 	}()
 	w.ctx, w.results = ctx, make(chan result[T], 1)
 	var last *result[T] // nil before the first
-	select {
-	case h.join <- w:
-	case <-h.closed:
-		return none, h.stopping(w.id)
-	case <-ctx.Done():
-		return none, h.interrupted(ctx, w.id, last)
-	}
-	for {
+	for join := h.join; ; {
 		select {
+		case join <- w:
+			join = nil // once
 		case r := <-w.results:
 			last = &r
 			volume.NoteState(ctx, h.kind.noun+" "+string(w.id)+": "+h.describe(last))
