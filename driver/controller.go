@@ -48,7 +48,7 @@ func (p *process) newController(work context.Context, loggedIn func()) (*control
 	return controller.New(controller.Options{
 		Clouds: clouds, TopologyKey: p.cfg.TopologyKey(), WithTopology: p.cfg.WithTopology, IgnoreZone: p.conf.ignoreZone, ZoneMap: p.conf.zoneMap,
 		DefaultFSType: p.cfg.DefaultFSType, Claims: claims, WithCapacity: p.cfg.WithCapacity, Strict: p.cfg.Strict,
-		Lenient: telemetry.NewLenience(p.registry).Count, Log: p.log,
+		Lenient: telemetry.NewLenience(p.registry), Log: p.log,
 	}), nil
 }
 

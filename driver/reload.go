@@ -89,7 +89,6 @@ func (c *configuration) read() (file *cloudconf.File, options config.Settings, c
 	return file, options, complaints, err
 }
 
-// complain logs complaints that the log does not have yet.
 func (c *configuration) complain(complaints []string) {
 	c.metrics.Complaints(len(complaints))
 	for _, complaint := range complaints {
@@ -211,7 +210,6 @@ func (c *configuration) followFiles(ctx context.Context, files []string, changed
 	}
 }
 
-// files lists the files of the configuration.
 func (c *configuration) files() []string {
 	files := slices.Clone(c.cfg.CloudConfig)
 	file, _, _, err := c.read()

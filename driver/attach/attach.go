@@ -35,7 +35,6 @@ func (s *Service) Attach(ctx context.Context, id volume.ID, server volume.Server
 	return a.volume, nil
 }
 
-// attachCall is one call of Attach.
 type attachCall struct {
 	call
 	id     volume.ID

@@ -103,7 +103,6 @@ func (s *Service) attachedTo(ctx context.Context, v volume.Volume, attachments [
 // reachedHost are the statuses of attachments whose volume a host may use.
 var reachedHost = []volume.AttachStatus{volume.AttachmentAttaching, volume.AttachmentAttached, volume.AttachmentDetaching, volume.AttachmentErrorDetaching}
 
-// detachFrom detaches v from one server.
 func (s *Service) detachFrom(ctx context.Context, lock *inflight.Work, v volume.Volume, server volume.ServerID) error {
 	d := detachCall{call{Service: s, lock: lock, verb: "detach", rules: detachRules, server: server, volume: v}}
 	for {
@@ -118,7 +117,6 @@ func (s *Service) detachFrom(ctx context.Context, lock *inflight.Work, v volume.
 	}
 }
 
-// detachCall is one detach of a volume from one server.
 type detachCall struct{ call }
 
 // step observes once and acts once. What Nova may still carry out is part of the end: see awaitUnconfirmedAttach.

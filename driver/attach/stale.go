@@ -7,6 +7,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"github.com/cinder-csi/cinder-csi/internal/pages"
+	"github.com/cinder-csi/cinder-csi/internal/shell"
 )
 
 // staleConfirmInterval is the time between the two observations before the driver deletes a stale attachment or reports a conflict.
@@ -69,10 +70,7 @@ func (s *Service) deleteStaleAttachment(ctx context.Context, seen observation) e
 
 // deleteCommand is the command by which an administrator deletes an attachment.
 func deleteCommand(a volume.Attachment) string {
-	if !volume.ID(a.ID).Exists() { // the cloud chooses it
-		a.ID = "ATTACHMENT"
-	}
-	return "openstack --os-volume-api-version 3.27 volume attachment delete " + a.ID
+	return "openstack --os-volume-api-version 3.27 volume attachment delete " + shell.ID(a.ID, "ATTACHMENT") // the cloud chooses it
 }
 
 // staleNotDeletable is the error where Cinder refuses to delete a stale attachment. Cinder 21 answers 500 if the attachment is attached and

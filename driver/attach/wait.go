@@ -32,7 +32,6 @@ func (s *Service) awaitChange(ctx context.Context, seen observation, what string
 	return now, err
 }
 
-// readAfter reads the volume again after a time.
 func (s *Service) readAfter(ctx context.Context, seen observation, after time.Duration) (volume.Volume, error) {
 	volume.NoteState(ctx, fmt.Sprintf("volume %s: its status is %s; %s", seen.volume.ID, seen.volume.Status, seen))
 	defer volume.BeginStep(ctx, "waiting until Cinder and Nova agree about volume "+string(seen.volume.ID)+" at server "+string(seen.server))()

@@ -9,7 +9,6 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 )
 
-// flag is one flag of cinder-csi-driver.
 type flag struct {
 	name       string
 	bind       binder // its field of Config, and its default
@@ -132,7 +131,6 @@ func (c *Config) flags() []flag {
 	}
 }
 
-// binder adds a flag to a set.
 type binder func(fs *pflag.FlagSet, name, help string)
 
 // The kinds of flags. Each takes the field for the value, and the default.

@@ -172,10 +172,9 @@ func ParseSettings(f *cloudconf.File) (s Settings, complaints []string, err erro
 		return s, complaints, nil
 	}
 	for _, source := range strings.Split(order, ",") {
-		switch source = strings.TrimSpace(source); source {
-		case "configDrive", "metadataService", "dmi":
+		if source = strings.TrimSpace(source); slices.Contains(MetadataSources, source) {
 			s.SearchOrder = append(s.SearchOrder, source)
-		default:
+		} else {
 			complaints = append(complaints, fmt.Sprintf("[%s] %s: %q is none of configDrive, metadataService, dmi", Metadata, SearchOrder, source))
 		}
 	}
@@ -217,7 +216,6 @@ func (s Settings) NeedRestart(started Settings) []string {
 // Equal reports whether all options are the same.
 func (s Settings) Equal(other Settings) bool { return reflect.DeepEqual(s, other) }
 
-// parseZones reads the [Zone "compute zone"] sections.
 func parseZones(f *cloudconf.File) (contract.ZoneMap, error) {
 	var zones contract.ZoneMap
 	for _, compute := range f.Subsections(Zone) {

@@ -31,11 +31,8 @@ func ParseMountFlags(flags []string) (options []string, readOnly bool, err error
 			if why := RefusedMountFlag(option); why != "" {
 				return nil, false, fmt.Errorf("mount flag %.200q is refused: %s; remove it from mountOptions", option, why)
 			}
-			switch option {
-			case "ro":
-				readOnly = true
-			case "rw":
-				readOnly = false
+			if option == "ro" || option == "rw" {
+				readOnly = option == "ro"
 			}
 			options = append(options, option)
 		}

@@ -9,11 +9,7 @@ func Nearest(key string, known []string) (string, bool) {
 	best, bestDistance := "", -1
 	for _, k := range known {
 		other := plainKey(k)
-		d := distance(plain, other)
-		if d*2 > max(len(plain), len(other)) {
-			continue
-		}
-		if bestDistance < 0 || d < bestDistance {
+		if d := distance(plain, other); d*2 <= max(len(plain), len(other)) && (bestDistance < 0 || d < bestDistance) {
 			best, bestDistance = k, d
 		}
 	}

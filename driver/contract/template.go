@@ -22,7 +22,6 @@ const (
 	PlaceholderPVName       = "pv.name"
 )
 
-// placeholders lists the placeholders of a Template.
 var placeholders = []string{PlaceholderPVCName, PlaceholderPVCNamespace, PlaceholderPVName}
 
 // IsTemplate reports whether the value of a parameter of a StorageClass is a Template.
@@ -31,7 +30,6 @@ func IsTemplate(parameter string) bool { return strings.HasPrefix(parameter, Par
 // maxTemplate is the longest text of a Template, in bytes; the result has the limit maxMetadata.
 const maxTemplate = 1024
 
-// parseTemplate reads a template.
 func parseTemplate(text string) (Template, error) {
 	if len(text) > maxTemplate {
 		return Template{}, fmt.Errorf("the template has %d bytes, more than the %d allowed", len(text), maxTemplate)

@@ -99,7 +99,6 @@ func (s *Server) cloud(secrets map[string]string) (Cloud, error) {
 		contract.SecretCloud, name, quoted(s.clouds))
 }
 
-// volumeRequest is a request about one volume.
 type volumeRequest interface {
 	GetSecrets() map[string]string
 	GetVolumeId() string

@@ -9,7 +9,6 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// severities maps the severities of the domain to those of CSI.
 var severities = map[volume.Severity]csi.VolumeHealthErrorType{
 	volume.Degraded:     csi.VolumeHealthErrorType_DEGRADED,
 	volume.Inaccessible: csi.VolumeHealthErrorType_INACCESSIBLE,

@@ -16,7 +16,6 @@ type token struct {
 	cloud    string
 }
 
-// snapshotPosition returns the position in the lists of snapshots and backups.
 func (t token) snapshotPosition() volume.SnapshotPosition {
 	p := volume.SnapshotPosition{Backups: t.backups}
 	p.After, p.Created = volume.SnapshotID(t.position.After), t.position.Created
@@ -71,7 +70,6 @@ func invalidToken(text string) error {
 	return volume.Errorf(volume.Busy, "the starting token %q is not valid any more; list again from the beginning", text)
 }
 
-// listRequest is a request for a page of a list.
 type listRequest interface {
 	GetMaxEntries() int32
 	GetStartingToken() string

@@ -14,7 +14,6 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/kubeconfig"
 )
 
-// token is a token of the service account.
 type token struct {
 	text    string
 	expires time.Time

@@ -140,7 +140,6 @@ func (s *StartupTaints) untilNext() time.Duration {
 	return wait
 }
 
-// tryDue looks at each node that is due.
 func (s *StartupTaints) tryDue(ctx context.Context) {
 	for name, a := range s.waiting {
 		if time.Now().Before(a.at) {

@@ -18,7 +18,6 @@ const defaultAttachLimit = 24
 // that others attach.
 const defaultAttachReserve = 1
 
-// attachLimit computes the attach limit of this node.
 type attachLimit struct {
 	options Options
 	// last is a lock that holds what was logged last.

@@ -24,7 +24,6 @@ func required(pairs ...string) error {
 	return nil
 }
 
-// capability is the volume_capability of a request.
 type capability struct {
 	accessMode
 	block      bool

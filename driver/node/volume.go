@@ -108,7 +108,6 @@ func usage(unit csi.VolumeUsage_Unit, u host.Usage) *csi.VolumeUsage {
 	return &csi.VolumeUsage{Unit: unit, Total: u.Total, Available: u.Available, Used: u.Used}
 }
 
-// severities translates severities to CSI.
 var severities = map[volume.Severity]csi.VolumeHealthErrorType{
 	volume.Degraded:     csi.VolumeHealthErrorType_DEGRADED,
 	volume.Inaccessible: csi.VolumeHealthErrorType_INACCESSIBLE,

@@ -199,7 +199,6 @@ func failureOf(ctx context.Context, r request, err error) *volume.Error {
 	return volume.Errorf(volume.Unavailable, "%s: no usable answer from %s: %w", r.object, serviceName(r), err).Cause(unanswered(err)).Op(r.verb)
 }
 
-// unanswered is the cause of a request that got no usable answer.
 func unanswered(err error) cause.ID {
 	if cloud.FailureOf(err) == cloud.FailureTLS {
 		return cause.CloudCertificate

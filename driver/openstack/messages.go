@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/cinder-csi/cinder-csi/driver/cause"
@@ -27,26 +26,10 @@ type userMessage struct {
 // the others may wait for it. Twenty creates whose messages were answered with 429 took 32 s without the pause.
 const messagesPause = 10 * time.Second
 
-// messages is whether Cinder answers requests for messages.
-type messages struct {
-	mu    sync.Mutex // never held during a call
-	until time.Time
+// noMessages is an answer that Cinder did not give to a request for messages.
+type noMessages struct {
+	at    time.Time
 	cause error
-}
-
-func (m *messages) missing() error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if time.Now().Before(m.until) {
-		return m.cause
-	}
-	return nil
-}
-
-func (m *messages) pause(cause error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.until, m.cause = time.Now().Add(messagesPause), cause
 }
 
 // mostTexts is how many messages a failure joins. The result is cut anyway.
@@ -67,15 +50,15 @@ func (c *Cloud) failure(ctx context.Context, object, id string) (string, error) 
 	var answer struct {
 		Messages cloud.Items[userMessage] `json:"messages"`
 	}
-	if err := c.messages.missing(); err != nil && ctx.Err() == nil {
-		return "", volume.Errorf(volume.Unavailable, "%s: messages not read, because an earlier request for messages failed: %w", object, err).Cause(cause.CloudUnreachable).Op("read messages")
+	if last := c.noMessages.Load(); last != nil && time.Since(last.at) < messagesPause && ctx.Err() == nil {
+		return "", volume.Errorf(volume.Unavailable, "%s: messages not read, because an earlier request for messages failed: %w", object, last.cause).Cause(cause.CloudUnreachable).Op("read messages")
 	}
 	err := c.do(volume.WithOneAttempt(ctx), request{
 		call: listMessages, verb: "read messages", object: object, query: limited(url.Values{"resource_uuid": {id}}),
 		ok: http.StatusOK, into: &answer,
 	})
 	if ctx.Err() == nil && volume.Is(err, volume.Unavailable) {
-		c.messages.pause(err)
+		c.noMessages.Store(&noMessages{time.Now(), err})
 	}
 	switch volume.KindOf(err) {
 	case volume.NotFound, volume.Unimplemented:

@@ -18,6 +18,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2"
@@ -31,16 +32,13 @@ import (
 
 // Cloud is one OpenStack cloud. It implements volume.Cloud, and all its errors are *volume.Error.
 type Cloud struct {
-	current  cloud.Current
-	log      *slog.Logger
-	filters  filters
-	messages messages
+	current    cloud.Current
+	log        *slog.Logger
+	filters    filters
+	noMessages atomic.Pointer[noMessages] // the last one
 }
 
 var _ volume.Cloud = (*Cloud)(nil)
-
-// New returns the adapter of a cloud that the driver is logged in to.
-func New(c *cloud.Cloud, log *slog.Logger) *Cloud { return NewCurrent(cloud.Fixed(c), log) }
 
 // NewCurrent returns the adapter of the cloud that is configured at the time of each request.
 func NewCurrent(current cloud.Current, log *slog.Logger) *Cloud {
@@ -54,7 +52,6 @@ const (
 	writeTimeout = 2 * time.Minute
 )
 
-// request is one request to Cinder or Nova.
 type request struct {
 	call   cloud.Call
 	verb   string   // for errors: "delete volume"
@@ -100,7 +97,6 @@ func (r request) path(project string) string {
 	return strings.TrimPrefix(path, "/")
 }
 
-// do sends a request and decodes the answer.
 func (c *Cloud) do(ctx context.Context, r request) error {
 	for _, id := range r.ids {
 		if !contract.IsUUID(id) {
@@ -183,7 +179,6 @@ type keyed[W any] struct {
 	Value W
 }
 
-// UnmarshalJSON implements json.Unmarshaler.
 func (k *keyed[W]) UnmarshalJSON(data []byte) error {
 	var answer map[string]json.RawMessage
 	if err := json.Unmarshal(data, &answer); err != nil || answer[k.key] == nil {

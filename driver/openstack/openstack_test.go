@@ -25,6 +25,9 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/memnet"
 )
 
+// New returns the adapter of a cloud that the driver is logged in to.
+func New(c *cloud.Cloud, log *slog.Logger) *Cloud { return NewCurrent(cloud.Fixed(c), log) }
+
 const (
 	volumeID   = "a25935a7-cac9-4408-97f5-63c6b140c4dd"
 	serverID   = "3c902e53-0961-48eb-8b0c-2de7acd39276"

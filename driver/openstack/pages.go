@@ -23,7 +23,6 @@ type links cloud.Items[struct {
 	Rel string `json:"rel"`
 }]
 
-// UnmarshalJSON implements json.Unmarshaler.
 func (l *links) UnmarshalJSON(data []byte) error {
 	return (*cloud.Items[struct {
 		Rel string `json:"rel"`
@@ -38,7 +37,6 @@ const maxNamed = 16
 // of package cloud.
 const pageLimit = 1000
 
-// limited returns a query that asks for a page size.
 func limited(query url.Values) url.Values {
 	query = maps.Clone(query)
 	if query.Get("limit") == "" {
@@ -100,7 +98,6 @@ func (l list[T]) page(ctx context.Context, query url.Values) ([]T, bool, error) 
 	return page, more, nil
 }
 
-// converted are the objects of an answer in the domain's types.
 func converted[W, T any](wire []W, domain func(W) T) []T {
 	objects := make([]T, len(wire))
 	for i, w := range wire {

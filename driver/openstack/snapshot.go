@@ -78,7 +78,6 @@ func (c *Cloud) Snapshots(ctx context.Context, p volume.SnapshotPage) ([]volume.
 	return snapshotPage(ctx, c.snapshots(), p)
 }
 
-// snapshotPage reads one page of the snapshots or backups.
 func snapshotPage(ctx context.Context, l list[volume.Snapshot], p volume.SnapshotPage) ([]volume.Snapshot, bool, error) {
 	verb, filter := "list "+l.noun+"s", ""
 	query, err := pageQuery(string(p.Marker), p.Limit, verb)

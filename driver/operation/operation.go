@@ -47,9 +47,6 @@ type Operation struct {
 	LastCause string     `json:"lastCause,omitempty"` // of LastError, which may be cut before its end
 }
 
-// Age is how long the operation has been pending.
-func (o Operation) Age(now time.Time) time.Duration { return now.Sub(o.Since) }
-
 // List lists the operations of one driver. The zero value is ready.
 type List struct {
 	mu  sync.Mutex // never held across a call

@@ -33,7 +33,7 @@ func TestAnOperationIsListedFromItsFirstRPCUntilOneSucceeds(t *testing.T) {
 		if diff := cmp.Diff([]Operation{want}, l.Pending()); diff != "" {
 			t.Errorf("in its first RPC (-want +got):\n%s", diff)
 		}
-		if age := l.Pending()[0].Age(time.Now()); age != 41*time.Second {
+		if age := time.Since(l.Pending()[0].Since); age != 41*time.Second {
 			t.Errorf("age %v", age)
 		}
 

@@ -27,7 +27,6 @@ type Rule struct {
 	Servers volume.ServerMetadata
 }
 
-// owner is the answer.
 type owner int
 
 const (

@@ -52,7 +52,6 @@ func (s *Service) Capacity(ctx context.Context, spec CreateSpec) (Capacity, erro
 	return limits.capacity(t), nil
 }
 
-// projectLimits is what Cinder says about the limits of a project.
 type projectLimits struct {
 	quotas      map[string]volume.Quota
 	types       []volume.Type
@@ -60,7 +59,6 @@ type projectLimits struct {
 	readAt      time.Time
 }
 
-// capacity is what the limits leave for volumes of a type.
 func (l projectLimits) capacity(t volume.Type) Capacity {
 	c := Capacity{Available: Unlimited, Smallest: parseGiB(t.Specs[volume.SpecMinimum])}
 	for _, suffix := range []string{"", "_" + t.Name} {
@@ -86,7 +84,6 @@ func (l projectLimits) capacity(t volume.Type) Capacity {
 	return c
 }
 
-// unused is what a quota leaves, if it is limited.
 func unused(q volume.Quota) (n int64, limited bool) {
 	return max(0, q.Limit-q.InUse-q.Reserved), q.Limit >= 0
 }
@@ -113,7 +110,6 @@ func parseGiB(text string) volume.Size {
 // the other, and repeats that every minute. Its answers are estimates anyway.
 const quotaCacheAge = 10 * time.Second
 
-// quotaCache keeps the limits of the project.
 type quotaCache struct {
 	lock   chan struct{} // full while a call reads or writes the limits
 	limits projectLimits

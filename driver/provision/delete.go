@@ -39,7 +39,6 @@ func (s *Service) Delete(ctx context.Context, id volume.ID) error {
 	return s.explainRefusal(ctx, id, s.delete(ctx, lock, id))
 }
 
-// delete requests the delete and waits until the volume is gone.
 func (s *Service) delete(ctx context.Context, lock *inflight.Work, id volume.ID) error {
 	if err := s.cloud.DeleteVolume(ctx, id); err != nil {
 		return volume.IgnoreNotFound(err)

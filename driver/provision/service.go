@@ -94,7 +94,6 @@ func (s *Service) createdForName(v volume.Volume) bool {
 	return s.owner.Marked(v.Name, v.Metadata) || restored && token == s.owner.Token(v.Name)
 }
 
-// createMetadata is the metadata of a new volume.
 func (s *Service) createMetadata(spec CreateSpec) map[string]string {
 	metadata := s.owner.Metadata(spec.Name, spec.Metadata)
 	if spec.Multiattach {

@@ -76,7 +76,6 @@ func (spec CreateSpec) backupMayBeUnknown(v volume.Volume) bool {
 	return v.SnapshotID == "" && spec.Snapshot != "" && v.Status.Meaning().Create == volume.Wait
 }
 
-// allowsZone reports whether the volume may be in that zone.
 func (spec CreateSpec) allowsZone(zone string) bool {
 	return spec.Zone != "" || len(spec.Zones) == 0 || spec.AnyZone || strings.TrimSpace(zone) == "" ||
 		slices.ContainsFunc(spec.Zones, func(allowed string) bool { return sameZone(allowed, zone) })

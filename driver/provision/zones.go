@@ -19,7 +19,6 @@ const zoneCacheAge = time.Minute
 // another.
 const zonePause = 10 * time.Second
 
-// zoneCache keeps the volume zones of Cinder.
 type zoneCache struct {
 	lock   chan struct{} // full while a call reads or writes the rest
 	names  []string      // nil where the cloud does not show them

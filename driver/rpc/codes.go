@@ -15,7 +15,6 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// kindCodes are the gRPC codes of one error kind.
 type kindCodes struct {
 	code codes.Code
 	// afterWrite is the code after a request that may have changed the cloud, for an RPC in endsAtFinalCode. It is never final: the

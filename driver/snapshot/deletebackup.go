@@ -67,7 +67,6 @@ func (s *Service) deleteHiddenBackup(ctx context.Context, id volume.SnapshotID, 
 	return nil
 }
 
-// listsBackup reports whether the list of backups holds that ID.
 func (s *Service) listsBackup(ctx context.Context, id volume.SnapshotID) (bool, error) {
 	listed := false
 	err := paging.Walk(paging.MaxItems, func(marker string) ([]volume.Snapshot, bool, error) {

@@ -32,7 +32,6 @@ func (s *Service) refuseTruncated(ctx context.Context, b volume.Snapshot) error 
 	return refusal
 }
 
-// isInCeph reports whether an available backup is in Ceph.
 func (s *Service) isInCeph(ctx context.Context, b volume.Snapshot) (bool, error) {
 	if !b.Incremental || !b.MayBeInCeph() {
 		return b.InCeph(), nil

@@ -86,7 +86,6 @@ func (s *Service) List(ctx context.Context, source volume.ID, p volume.SnapshotP
 	return page, err
 }
 
-// listFrom reads a page from position p on.
 func listFrom(ctx context.Context, read func(context.Context, volume.SnapshotPage) ([]volume.Snapshot, bool, error), source volume.ID, p volume.SnapshotPosition, limit int) ([]volume.Snapshot, error) {
 	return observe.PageFrom(p.PagePosition, limit, volume.SnapshotPagePosition, func(after volume.SnapshotID, limit int) ([]volume.Snapshot, error) {
 		page, _, err := read(ctx, volume.SnapshotPage{Marker: after, Limit: limit, Volume: source, ForCaller: true})

@@ -11,7 +11,6 @@ import (
 // await waits for a snapshot or backup until done. If the context ends first, the error says what the driver waited for.
 type await func(ctx context.Context, id volume.SnapshotID, what string, done func(p volume.Snapshot, ok bool) (bool, error)) (volume.Snapshot, error)
 
-// awaitWith waits with a waiter; noun is snapshot or backup.
 func awaitWith(waiter volume.SnapshotWaiter, noun string) await {
 	return func(ctx context.Context, id volume.SnapshotID, what string, done func(p volume.Snapshot, ok bool) (bool, error)) (volume.Snapshot, error) {
 		defer volume.BeginStep(ctx, "waiting for "+noun+" "+string(id)+" to "+what)()

@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -17,7 +18,6 @@ type Hubs struct {
 	hubs []*Hub
 }
 
-// hows are the values of the label "how".
 var hows = []string{"single", "list", "changes"}
 
 // NewHubs registers the metrics.
@@ -57,25 +57,20 @@ type Hub struct {
 	waiters     prometheus.Gauge
 	calls       *prometheus.CounterVec
 
-	mu     sync.Mutex
-	oldest time.Time
+	oldest atomic.Pointer[time.Time]
 }
 
 // Waiting sets the number of waiters, and when the oldest of them began; zero without waiters.
 func (h *Hub) Waiting(waiters int, oldest time.Time) {
 	h.waiters.Set(float64(waiters))
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.oldest = oldest
+	h.oldest.Store(&oldest)
 }
 
 func (h *Hub) oldestWait() time.Duration {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.oldest.IsZero() {
-		return 0
+	if oldest := h.oldest.Load(); oldest != nil && !oldest.IsZero() {
+		return time.Since(*oldest)
 	}
-	return time.Since(h.oldest)
+	return 0
 }
 
 // Called counts one request.

@@ -18,8 +18,8 @@ import (
 func TestWhatIsLetPassIsCountedByKind(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
 	l := NewLenience(registry)
-	l.Count("unknown parameter")
-	l.Count("unknown parameter")
+	l("unknown parameter")
+	l("unknown parameter")
 	w := httptest.NewRecorder()
 	promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
 	if want := `cinder_csi_lenient_inputs_total{kind="unknown parameter"} 2`; !strings.Contains(w.Body.String(), want) {

@@ -49,7 +49,7 @@ func (m *RPCs) Describe(descs chan<- *prometheus.Desc) { descs <- m.pending }
 func (m *RPCs) Collect(metrics chan<- prometheus.Metric) {
 	now, oldest := time.Now(), map[string]time.Duration{}
 	for _, o := range m.list.Pending() {
-		oldest[o.Method] = max(oldest[o.Method], o.Age(now))
+		oldest[o.Method] = max(oldest[o.Method], now.Sub(o.Since))
 	}
 	for method, age := range oldest {
 		metrics <- prometheus.MustNewConstMetric(m.pending, prometheus.GaugeValue, age.Seconds(), method)

@@ -72,7 +72,6 @@ func memoryLimit(meminfo, most, used string, granted uint64) (bytes uint64, ok b
 	return max((bytes-min(bytes, granted))/8*7, leastMemory), ok
 }
 
-// peak is the most memory that a process had.
 func peak(state *os.ProcessState) volume.Size {
 	if state == nil {
 		return 0

@@ -9,7 +9,6 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// program is a program of the driver image.
 type program struct {
 	pkg string // the Debian package, for the error about a missing program
 	// answers are the exit codes by which the program says that it did its work, or why it cannot. Every other code

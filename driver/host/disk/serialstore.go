@@ -34,7 +34,6 @@ type serialStore struct {
 	serials map[key]reported
 }
 
-// reported is what a disk reported.
 type reported struct {
 	Serial
 	final bool      // valid for as long as the key is that of the disk
@@ -43,7 +42,6 @@ type reported struct {
 	missed string
 }
 
-// serialRead is a question to a disk.
 type serialRead = singleflight.Call[Serial]
 
 // last returns the last serial that a disk reported, and since when the disk has not answered.

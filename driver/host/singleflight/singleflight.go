@@ -70,7 +70,13 @@ func (c *Call[V]) Wait(ctx context.Context) bool {
 	case <-c.Done:
 		return true
 	case <-ctx.Done():
-		return c.giveUp()
+	}
+	select {
+	case <-c.Done: // at the same moment
+		return true
+	default:
+		c.abandoned.Store(true)
+		return false
 	}
 }
 
@@ -80,14 +86,4 @@ func (c *Call[V]) WaitUntil(ctx context.Context, limit time.Duration) bool {
 	ctx, cancel := context.WithDeadline(ctx, c.Started.Add(limit))
 	defer cancel()
 	return c.Wait(ctx)
-}
-
-func (c *Call[V]) giveUp() bool {
-	select {
-	case <-c.Done: // at the same moment
-		return true
-	default:
-		c.abandoned.Store(true)
-		return false
-	}
 }

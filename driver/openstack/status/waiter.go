@@ -17,7 +17,6 @@ const (
 	leaveTime     = 10 * time.Millisecond // at least, between a result and the next call: a satisfied waiter leaves first
 )
 
-// interval is the poll interval of a waiter that has waited for age.
 func interval(age time.Duration) time.Duration {
 	return min(maxInterval, max(minInterval, time.Duration(float64(age)*intervalShare)))
 }

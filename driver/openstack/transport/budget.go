@@ -40,7 +40,6 @@ type limited struct {
 	next   http.RoundTripper
 }
 
-// RoundTrip implements http.RoundTripper.
 func (l limited) RoundTrip(req *http.Request) (*http.Response, error) {
 	kind := l.budget.of(req)
 	deadline, _ := volume.StartBy(req.Context())

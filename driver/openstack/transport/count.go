@@ -19,7 +19,6 @@ type counted struct {
 	meter Meter
 }
 
-// RoundTrip implements http.RoundTripper.
 func (c counted) RoundTrip(req *http.Request) (*http.Response, error) {
 	start := time.Now()
 	resp, err := c.next.RoundTrip(req)

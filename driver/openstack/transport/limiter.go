@@ -95,7 +95,6 @@ func (l *limiter) pausedUntil() time.Time {
 	return l.paused
 }
 
-// pause lets no request begin before a time.
 func (l *limiter) pause(until time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -15,7 +15,6 @@ func rateLimited(status int) bool {
 	return status == http.StatusTooManyRequests || status == statusRateLimited
 }
 
-// isRead reports whether a request changes nothing.
 func isRead(req *http.Request) bool {
 	return req.Method == http.MethodGet || req.Method == http.MethodHead
 }

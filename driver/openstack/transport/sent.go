@@ -6,45 +6,38 @@ import (
 	"errors"
 	"net"
 	"net/http/httptrace"
-	"sync"
+	"sync/atomic"
 	"time"
 )
 
 // Sent records whether a request got a connection, and when. The cloud sees nothing of a request before that. The zero Sent is ready.
 type Sent struct {
-	mu        sync.Mutex
-	asked     bool
-	connected time.Time // when the last attempt got its connection; zero before the first
+	asked     atomic.Bool
+	connected atomic.Pointer[time.Time] // when the last attempt got its connection; nil before the first
 }
 
 // Watch returns a context for the request to record. A transport without net/http/httptrace records nothing.
 func (s *Sent) Watch(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GetConn: func(string) {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.asked = true
-		},
+		GetConn: func(string) { s.asked.Store(true) },
 		GotConn: func(httptrace.GotConnInfo) {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.connected = time.Now()
+			now := time.Now()
+			s.connected.Store(&now)
 		},
 	})
 }
 
 // Never reports that the transport asked for a connection and got none.
 func (s *Sent) Never() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.asked && s.connected.IsZero()
+	return s.asked.Load() && s.connected.Load() == nil
 }
 
 // At is when the last attempt was sent; zero where the transport records nothing.
 func (s *Sent) At() time.Time {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.connected
+	if at := s.connected.Load(); at != nil {
+		return *at
+	}
+	return time.Time{}
 }
 
 // notSentError is the error of a request whose context ended, or whose caller left, while it waited for its turn.

@@ -89,7 +89,7 @@ func build(t testing.TB, change func(*openstacksim.Config), login func(testing.T
 	change(&config)
 	sim := openstacksim.New(config)
 	sim.SetTiming(openstacksim.Timing{Forget: 2 * time.Second}) // the list of Nova changes later than Cinder
-	adapter := openstack.New(login(t, sim, config), slog.New(slog.DiscardHandler))
+	adapter := openstack.NewCurrent(cloud.Fixed(login(t, sim, config)), slog.New(slog.DiscardHandler))
 	hub, snapshots, backups := status.NewHub(adapter), status.NewSnapshotHub(adapter), status.NewBackupHub(adapter)
 	for _, run := range []func(context.Context) error{hub.Run, snapshots.Run, backups.Run} {
 		go func() { _ = run(t.Context()) }()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/driver/openstack"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"github.com/cinder-csi/cinder-csi/internal/cloud"
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
 	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
@@ -126,7 +127,7 @@ func send(t *testing.T, api *openstack.Cloud, step openstacksim.Operation, name 
 
 func adapter(t *testing.T, sim *openstacksim.Sim) *openstack.Cloud {
 	t.Helper()
-	return openstack.New(testenv.Login(t, sim), slog.New(slog.NewTextHandler(io.Discard, nil)))
+	return openstack.NewCurrent(cloud.Fixed(testenv.Login(t, sim)), slog.New(slog.NewTextHandler(io.Discard, nil)))
 }
 
 // at gives the nth hundredth of values, by the nearest rank.
