@@ -16,6 +16,7 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/driver/config"
 	"github.com/cinder-csi/cinder-csi/driver/operation"
+	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"github.com/cinder-csi/cinder-csi/internal/memnet"
 )
 
@@ -61,7 +62,7 @@ func TestReadinessDependsOnTheCloudAndHealthDoesNot(t *testing.T) {
 
 func TestDebugPagesAreServedToLoopbackClientsOnly(t *testing.T) {
 	var list operation.List
-	list.Begin(operation.Key{Method: "DeleteVolume", Object: "volume v"}, nil)("Aborted", "another call works on the volume", "volume.busy")
+	list.Begin(operation.Key{Method: "DeleteVolume", Object: "volume v"}, &volume.Progress{})("Aborted", "another call works on the volume", "volume.busy")
 	for _, test := range []struct {
 		path, from string
 		pprof      bool

@@ -32,7 +32,7 @@ func TestMetricsFollowPrometheusConventions(t *testing.T) {
 	NewBudgets(registry).Of("").Limited("read", 1)
 	NewOpenStack(registry).Of("")
 	rpcs.Began("Probe")("Aborted", "volume.busy")
-	list.Begin(operation.Key{Method: "DeleteVolume", Object: "volume v"}, nil)
+	list.Begin(operation.Key{Method: "DeleteVolume", Object: "volume v"}, &volume.Progress{})
 	problems, err := testutil.GatherAndLint(registry)
 	if err != nil {
 		t.Fatal(err)

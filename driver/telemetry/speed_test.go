@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/cinder-csi/cinder-csi/driver/operation"
+	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
 // page is what monitoring reads.
@@ -66,7 +67,7 @@ func TestAnOperationIsPendingFromItsFirstTryUntilItSucceedsOrIsForgotten(t *test
 		var list operation.List
 		m := NewRPCs(registry, &list)
 		begin := func(object string) (end func(code string)) {
-			ended, done := m.Began("ControllerPublishVolume"), list.Begin(operation.Key{Method: "ControllerPublishVolume", Object: object}, nil)
+			ended, done := m.Began("ControllerPublishVolume"), list.Begin(operation.Key{Method: "ControllerPublishVolume", Object: object}, &volume.Progress{})
 			return func(code string) {
 				ended(code, "")
 				done(code, strings.TrimPrefix(code, "OK"), "")
