@@ -80,7 +80,6 @@ var harmless = map[string]string{
 	"driver/attach/call.go v.ID":                       "a volume that exists, and so a UUID",
 	"driver/attach/marked.go id":                       "a server that exists, and so a UUID",
 	"driver/attach/detach.go id":                       "a volume that exists, and so a UUID",
-	"driver/attach/stale.go a.ID":                      "a UUID, or the placeholder",
 	"driver/attach/stale.go seen.volume.ID":            "a volume that exists, and so a UUID",
 	"driver/attach/stale.go seen.server":               "a server that the cloud has shown, and so a UUID",
 	"driver/snapshot/createbackup.go p.ID":             "a UUID, or the placeholder",
