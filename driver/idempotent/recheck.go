@@ -55,8 +55,8 @@ const (
 	mostPatience  = 10 * time.Second
 )
 
-// collectTime is how long the first of some lists waits for more callers. One answer of Cinder ends the waits of many creates within a moment, and
-// without this the first of them has a list of its own while all others wait for the next.
+// collectTime is how long the first of some lists waits for more callers. One answer of Cinder ends the waits of many creates within a moment.
+// Without this the first of them has a list of its own, and all others wait for the next.
 const collectTime = 5 * time.Millisecond
 
 // patience is how long a list may take: some times as long as the last search for a name took. A cloud that is slow as a whole must not get more

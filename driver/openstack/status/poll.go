@@ -9,7 +9,7 @@ import (
 )
 
 // Measured on Cinder 21: a read of one volume takes 30 ms; a listing takes 30 ms and 0.45 ms for each volume in it. test/suite/bench chose
-// fewObjects: the life of each of 50 volumes takes 17.9 calls with 1, 22.9 with 4, and 27.5 with 16.
+// fewObjects: the life of each of 50 volumes took 17.9 calls with 1, 22.9 with 4, and 27.5 with 16.
 const (
 	fewObjects       = 1  // up to so many the hub reads one by one, however often
 	maxReads         = 16 // that a listing of everything must save
