@@ -45,7 +45,7 @@ func TestAMarkedServerIsReadOnceInTenMinutesAndAnotherEachTime(t *testing.T) {
 	})
 }
 
-// The node ID is the choice of whoever writes a CSINode. Only a read that shows the mark of this very server is kept.
+// The node ID is what kubelet, or an attacker in its place, writes into a CSINode. Only a read that shows the mark of this very server is kept.
 func TestOnlyAReadOfTheMarkMakesAServerKnown(t *testing.T) {
 	for name, change := range map[string]func(c *cloudtest.Cloud){
 		"without the mark":           func(*cloudtest.Cloud) {},

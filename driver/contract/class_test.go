@@ -192,6 +192,7 @@ func TestMetadataWithControlCharactersIsRefused(t *testing.T) {
 	for name, parameters := range map[string]map[string]string{
 		"of a class":  {ParameterMetadata: `{"team": "a\u001b[31m"}`},
 		"of a claim":  {MetadataPVCName: "a\nb"},
+		"of a type":   {ParameterType: "fast\x1b[2J"},
 		"of a zone":   {ParameterZone: "az1\x1b[2J"},
 		"a long name": {MetadataPVCNamespace: strings.Repeat("x", 256)},
 	} {
@@ -202,6 +203,9 @@ func TestMetadataWithControlCharactersIsRefused(t *testing.T) {
 		if err == nil {
 			t.Errorf("%s: it is taken", name)
 		}
+	}
+	if _, err := ParseAttributesClass(map[string]string{ParameterType: "fast\x1b[2J"}); err == nil {
+		t.Error("a new type: it is taken")
 	}
 	for _, zone := range []string{"az1\x1b[2J", "az1\n", strings.Repeat("x", 256)} {
 		if _, _, err := ParseSnapshotClass(map[string]string{ParameterType: "backup", ParameterZone: zone}); err == nil {

@@ -43,6 +43,11 @@ func (s *Server) parseCreateVolume(ctx context.Context, req *csi.CreateVolumeReq
 	if err != nil {
 		return spec, format, err
 	}
+	for _, c := range req.GetVolumeCapabilities() { // external-provisioner takes the file system out of the class
+		if err := contract.CheckText("fsType", c.GetMount().GetFsType()); err != nil {
+			return spec, format, volume.Errorf(volume.InvalidArgument, "StorageClass: %w", err)
+		}
+	}
 	if err := s.validateFormat(class.Format, req.GetVolumeCapabilities()); err != nil {
 		return spec, format, err
 	}

@@ -1,10 +1,13 @@
 package controller
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
 // Who recovers a lost cluster has nothing but the metadata. A class cannot change what it says about the disk.
@@ -36,5 +39,16 @@ func TestTheMetadataSaysHowTheVolumeIsUsed(t *testing.T) {
 				t.Error("-want +got\n", diff)
 			}
 		})
+	}
+}
+
+func TestAFileSystemWithControlCharactersIsRefused(t *testing.T) {
+	for _, fsType := range []string{"ext4\x1b[2J", "ext4\n", strings.Repeat("x", 256)} {
+		f, c := &fake{}, capability(csi.VolumeCapability_AccessMode_SINGLE_NODE_WRITER, false)
+		c.GetMount().FsType = fsType
+		_, err := server(f).CreateVolume(t.Context(), &csi.CreateVolumeRequest{Name: "a", VolumeCapabilities: []*csi.VolumeCapability{c}})
+		if !volume.Is(err, volume.InvalidArgument) || f.spec.Name != "" {
+			t.Errorf("%.10q: %v", fsType, err)
+		}
 	}
 }

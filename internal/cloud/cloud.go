@@ -106,7 +106,7 @@ func Connect(ctx context.Context, s Settings, o Options) (*Cloud, error) {
 	if renew := provider.ReauthFunc; renew != nil {
 		provider.ReauthFunc = func(ctx context.Context) error {
 			if err := renew(ctx); err != nil {
-				return c.expired(c.settings.told(err, ""))
+				return c.expired(c.settings.failure(err, ""))
 			}
 			return c.renewed()
 		}
@@ -272,7 +272,7 @@ func (s Settings) loginError(ctx context.Context, err error) error {
 	at := s.plainURL()
 	var answer gophercloud.ErrUnexpectedResponseCode
 	var network *url.Error
-	cause := s.told(err, "")
+	cause := s.failure(err, "")
 	switch {
 	case ctx.Err() != nil:
 		return errorf(ErrUnreachable, "cloud %s: no reply from Keystone at %s in time: %w", s.Name, at, ctx.Err())

@@ -34,7 +34,7 @@ func Decode(body io.Reader, into any) error {
 func Unmarshal(text []byte, into any) error {
 	err := json.Unmarshal(text, into)
 	CleanStrings(into)
-	return Settings{}.told(err, "")
+	return Settings{}.failure(err, "")
 }
 
 // readSome reads until text has most bytes, or until an error. io.EOF counts as an error.

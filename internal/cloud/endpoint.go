@@ -66,7 +66,7 @@ func (c *Cloud) ClientContext(ctx context.Context, serviceType, microversion str
 // Send sends a request of one of its clients. Its errors are RequestErrors, so nothing but this package has those of gophercloud.
 func (c *Cloud) Send(ctx context.Context, client *gophercloud.ServiceClient, method, address string, o *gophercloud.RequestOpts) (*http.Response, error) {
 	resp, err := client.Request(ctx, method, address, o)
-	return resp, c.told(err)
+	return resp, c.failure(err)
 }
 
 // Read sends a GET with Send, and cleans the texts of the answer.
@@ -79,7 +79,7 @@ func (c *Cloud) Read(ctx context.Context, client *gophercloud.ServiceClient, add
 	return err
 }
 
-func (c *Cloud) told(err error) error { return c.settings.told(err, c.provider.Token()) }
+func (c *Cloud) failure(err error) error { return c.settings.failure(err, c.provider.Token()) }
 
 func (e *endpoints) of(ctx context.Context, serviceType string) (string, error) {
 	select {
@@ -162,7 +162,7 @@ func (c *Cloud) discover(ctx context.Context, serviceType, endpoint string, vers
 	})
 	at := PlainURL(endpoint)
 	if err != nil {
-		return "", errorf(ErrUnreachable, "cloud %s: cannot read the versions of %s at %s: %w", c.settings.Name, serviceType, at, c.told(err))
+		return "", errorf(ErrUnreachable, "cloud %s: cannot read the versions of %s at %s: %w", c.settings.Name, serviceType, at, c.failure(err))
 	}
 	defer resp.Body.Close()
 	if err := Decode(resp.Body, &document); err != nil {

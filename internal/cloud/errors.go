@@ -62,9 +62,9 @@ func (e *RequestError) Unwrap() error { return e.cause }
 // shortestSecret is the length from which on a secret is taken out by its value. A shorter one may be an ordinary word.
 const shortestSecret = 8
 
-// told is an error of a request as a RequestError, without the secrets of the login. A request without a token is a login, which sends the password:
-// nothing of its answer is told.
-func (s Settings) told(err error, token string) error {
+// failure is an error of a request as a RequestError, without the secrets of the login. A request without a token is a login, which sends the
+// password, so the error has no message of its answer.
+func (s Settings) failure(err error, token string) error {
 	if err == nil {
 		return nil
 	}

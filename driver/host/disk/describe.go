@@ -23,7 +23,7 @@ func (f *Finder) describe(id volume.ID) string {
 			}
 			continue
 		}
-		all = append(all, fmt.Sprintf("%s (%s)", name, serial.told()))
+		all = append(all, fmt.Sprintf("%s (%s)", name, serial.public()))
 	}
 	text := "the disks on this server are "
 	switch {
@@ -53,7 +53,7 @@ func (f *Finder) describeLinks(id volume.ID) string {
 			continue
 		}
 		disk := filepath.Base(target)
-		fmt.Fprintf(&text, "; the link %s leads to %s (%s), but only the serial of the disk itself counts", name, disk, f.lastSerial(disk).told())
+		fmt.Fprintf(&text, "; the link %s leads to %s (%s), but only the serial of the disk itself counts", name, disk, f.lastSerial(disk).public())
 	}
 	return text.String()
 }

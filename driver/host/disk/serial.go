@@ -132,8 +132,8 @@ func (s Serial) String() string {
 	return "no answer since " + s.Unresponsive.Format(time.RFC3339)
 }
 
-// told is the serial for a message. Tenants read that in events, so it has no serial of a disk that is no volume.
-func (s Serial) told() Serial {
+// public is the serial for a message. Tenants read that in events, so it has no serial of a disk that is no volume.
+func (s Serial) public() Serial {
 	s.Values = slices.Clone(s.Values)
 	for i, v := range s.Values {
 		if v != "" && !isVolumeSerial(v) {

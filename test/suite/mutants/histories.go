@@ -35,9 +35,10 @@ var Histories = []mutant.Mutant{
 		edit("driver/attach", "complete, err = s.awaitUnlisted(ctx, id, server)", "complete, err = true, nil"),
 	}, CaughtBy: test("./driver/attach", "^TestADetachThatNovaNeverForgetsEndsWithTheRemedy$")},
 	{Name: "expand-ok-when-accepted", Rule: "ControllerExpandVolume returns OK once Cinder shows the new size", Edits: []mutant.Edit{
-		edit("driver/provision", "if v, err = s.awaitSize(", `v.Size = size
-	return v, nil
-	if v, err = s.awaitSize(`),
+		edit("driver/provision", "	v, err := s.awaitSize(", `	if v.Size = size; true {
+		return v, nil
+	}
+	v, err := s.awaitSize(`),
 	}, CaughtBy: test("./driver/provision", "^TestExpandThatFailsReturnsTheReason$")},
 	{Name: "failed-extension-is-ok", Rule: "an expansion that Cinder failed is an error", Edits: []mutant.Edit{
 		edit("driver/provision", "if err != nil || v.Size >= size && v.Status.Meaning().Extend == volume.Proceed {", `if err != nil || v.Size < size || v.Status.Meaning().Extend == volume.Proceed {

@@ -57,7 +57,7 @@ var Rules = []mutant.Mutant{
 		edit("driver/provision", "q.Limit-q.InUse-q.Reserved", "q.Limit-q.InUse"),
 	}, CaughtBy: test("./driver/provision", "^TestCapacity$")},
 	{Name: "cached-delete-refusal-returned", Rule: "a refused delete that was sent without a reading is checked against a fresh one", Edits: []mutant.Edit{
-		edit("driver/provision", "volume.MayHaveWritten(err) || !volume.RefusedByState(err) {", "true {"),
+		edit("driver/provision", "s.delete(ctx, lock, id); volume.MayHaveWritten(err) || !volume.RefusedByState(err) {", "s.delete(ctx, lock, id); true {"),
 	}, CaughtBy: test("./driver/provision", "^TestADeleteSoonAfterAnotherCallReadsAVolumeThatHasChanged$")},
 	{Name: "delete-attached", Rule: "an attached volume is not deleted", Edits: []mutant.Edit{
 		edit("driver/provision", `	case len(v.Attachments) > 0:
