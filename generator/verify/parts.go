@@ -17,7 +17,7 @@ const largeFile, partDocuments = 64 << 10, 100
 // separator is what kustomize splits a file by.
 var separator = regexp.MustCompile(`\n---.*\n`)
 
-// inParts are the files of a bundle in which each kustomization names the parts of a large file in its place; nil: no file is large.
+// inParts are the files of a bundle whose kustomizations name the parts of a large file in its place; nil: no file is large.
 // Kustomize compares each object of a file with all before it in the file, and each one of the bundle with all before it there. With 2,000
 // classes the first comparison is a quarter of the build. The objects and their order stay, and the second comparison finds what the first one did.
 func inParts(files map[string][]byte) map[string][]byte {
