@@ -181,7 +181,8 @@ func mutate(random *rand.Rand, objects []verify.Object) string {
 	return fmt.Sprintf("changed %s from %v", what, p.value)
 }
 
-// BenchmarkTwoThousandTypes is the whole way from a plan to a checked bundle; generate may take 15 s for it.
+// BenchmarkTwoThousandTypes is the whole way from a plan to a checked bundle. generate may take 1.1 of the time of `kubectl kustomize` of its output; it took
+// 0.82 and 0.84 of the processor time, in two pairs.
 func BenchmarkTwoThousandTypes(b *testing.B) {
 	inv := inventory("az 1", "az2")
 	for i := range 2000 {

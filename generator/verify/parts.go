@@ -17,7 +17,7 @@ const largeFile, partDocuments = 64 << 10, 100
 // separator is what kustomize splits a file by.
 var separator = regexp.MustCompile(`\n---.*\n`)
 
-// inParts are the files of a bundle with each large file that a kustomization names in parts, named one after the other in its place; nil: none is large.
+// inParts are the files of a bundle whose kustomizations name the parts of a large file in its place; nil: no file is large.
 // Kustomize compares each object of a file with all before it in the file, and each one of the bundle with all before it there. With 2,000
 // classes the first comparison is a quarter of the build. The objects and their order stay, and the second comparison finds what the first one did.
 func inParts(files map[string][]byte) map[string][]byte {
@@ -72,7 +72,7 @@ func sequence(document *yaml.Node, key string) *yaml.Node {
 	return nil
 }
 
-// divide adds the parts of a file to the files and returns their names; none: the file is small, or nobody can say where its documents end.
+// divide adds the parts of a file to the files and returns their names. A small file has none, nor one whose parts have names of other files.
 func divide(files map[string][]byte, dir, name string) (parts []string) {
 	text := files[path.Join(dir, name)]
 	if len(text) < largeFile || bytes.ContainsRune(text, '\r') {

@@ -48,7 +48,7 @@ func TestAPlanHoldsAllThatItsBundleIsMadeOf(t *testing.T) {
 	}
 }
 
-// The values of the file are those that the bundle was made with, whatever is decided, so the comparison with them renders nothing anew.
+// The values of the file are those that the bundle was made with, whatever is decided, so the comparison with them renders nothing.
 func TestABundleIsComparedWithTheRenderingThatMadeIt(t *testing.T) {
 	for _, target := range targets {
 		r := decide(t, specs()["everything"], clouds["topology on"], target)
