@@ -59,6 +59,9 @@ var Rules = []mutant.Mutant{
 	{Name: "cached-delete-refusal-returned", Rule: "a refused delete that was sent without a reading is checked against a fresh one", Edits: []mutant.Edit{
 		edit("driver/provision", "s.delete(ctx, lock, id); volume.MayHaveWritten(err) || !volume.RefusedByState(err) {", "s.delete(ctx, lock, id); true {"),
 	}, CaughtBy: test("./driver/provision", "^TestADeleteSoonAfterAnotherCallReadsAVolumeThatHasChanged$")},
+	{Name: "cached-expand-refusal-returned", Rule: "a refused expansion that was sent without a reading is checked against a fresh one", Edits: []mutant.Edit{
+		edit("driver/provision", "v, err = s.extend(ctx, lock, v, size); volume.MayHaveWritten(err) || !volume.RefusedByState(err) {", "v, err = s.extend(ctx, lock, v, size); true {"),
+	}, CaughtBy: test("./driver/provision", "^TestAnExpansionSoonAfterAnotherCallReadsAVolumeThatHasChanged$")},
 	{Name: "delete-attached", Rule: "an attached volume is not deleted", Edits: []mutant.Edit{
 		edit("driver/provision", `	case len(v.Attachments) > 0:
 		return v, stillAttached(v)
