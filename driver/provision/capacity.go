@@ -23,7 +23,7 @@ type Capacity struct {
 // Unlimited means that no quota limits the capacity: 1 EiB, more than any cloud has and less than a counter of bytes holds.
 const Unlimited = volume.Size(1) << 60
 
-// Capacity returns what the quotas of the project leave for volumes of the type and zones of a spec: gigabytes and volumes, in total and for the type. Only administrators
+// Capacity returns what the quotas of the project leave for volumes of the type and zones of a spec. A quota is of gigabytes or of volumes, in total or for the type. Only administrators
 // can see the free space of backends. The capacity is zero in a zone that Cinder does not have, and for several
 // servers on a type that allows one. It is also zero where the quota of volumes is used up. InvalidArgument for an unknown type.
 func (s *Service) Capacity(ctx context.Context, spec CreateSpec) (Capacity, error) {

@@ -79,7 +79,7 @@ func (w *World) genuine(dir *worktree.Dir, base string, tree map[string][]byte, 
 	return objects, errors.Join(append(findings, err)...)
 }
 
-// unlike are the files that this version does not make of the decisions in plan.yaml: whoever edits a file can correct its sum there, too.
+// unlike are the files that this version does not make of the decisions in plan.yaml. Its sums prove nothing: the author of an edit can correct them.
 func (w *World) unlike(dir *worktree.Dir) ([]string, error) {
 	if dir.Plan.Generator != w.Version {
 		fmt.Fprintf(w.Stderr, "Warning: generator %q made %s, and this is %s, so the files are compared with their sums alone. generate --check compares them with the cloud and the configuration\n",

@@ -289,7 +289,8 @@ func (d *Dir) Changes(want map[string][]byte) ([]FileChange, error) {
 	return changes, nil
 }
 
-// Misleading are the files that make Argo CD, Flux or kustomize build something else than the tree, in each directory that a bundle of any target has. No run writes them.
+// Misleading are the files that make Argo CD, Flux or kustomize build something else than the tree. They are looked for in each directory that a
+// bundle of any target has. No run writes them.
 func (d *Dir) Misleading(want map[string][]byte) ([]FileChange, error) {
 	root, err := os.OpenRoot(d.Path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -345,7 +345,7 @@ func TestACheckFindsAFileThatMakesOtherToolsBuildSomethingElse(t *testing.T) {
 	}
 }
 
-// Whoever edits a file can correct its sum in plan.yaml, and give the values another chart's version.
+// The author of an edit can correct the sum in plan.yaml, and give the values another chart's version.
 func TestValidateFindsAnEditWhoseSumWasCorrected(t *testing.T) {
 	takeover := "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRoleBinding\nmetadata: {name: takeover}\nroleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}\n" +
 		"subjects: [{kind: ServiceAccount, name: cinder-csi-controller, namespace: cinder-csi}]\n"
