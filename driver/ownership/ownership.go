@@ -8,8 +8,8 @@ package ownership
 
 import (
 	"context"
-	"strconv"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/cinder-csi/cinder-csi/driver/cause"
