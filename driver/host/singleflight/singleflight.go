@@ -34,8 +34,8 @@ type Call[V any] struct {
 }
 
 // Start runs fn in a goroutine, unless a call for the key is in progress. It returns that call; fresh is true for a new
-// one. If fn panics, so does each caller that waits for it: the recovery of an RPC does not protect the goroutine, and the zero Value would be an
-// answer.
+// one. If fn panics, so does each caller that waits for it. The recovery of an RPC does not protect the goroutine, and the zero Value would be
+// an answer.
 func (g *Group[K, V]) Start(key K, fn func() V) (call *Call[V], fresh bool) {
 	call = &Call[V]{Started: time.Now(), Done: make(chan struct{})}
 	if earlier, loaded := g.calls.LoadOrStore(key, call); loaded {
