@@ -8,6 +8,7 @@ package ownership
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -79,7 +80,14 @@ func (g guard) volume(ctx context.Context, v volume.Volume) (verdict, error) {
 	if answer.owner != unknown || len(g.rule.Servers) == 0 {
 		return answer, nil
 	}
-	for _, a := range v.Attachments[:min(len(v.Attachments), mostServers)] {
+	attachments := v.Attachments
+	if len(attachments) == 0 && slices.Contains([]volume.Status{volume.Reserved, volume.Attaching, volume.Detaching}, v.Status) {
+		var err error // Cinder shows only complete attachments with the volume; a shelved server has a reservation
+		if attachments, err = g.Cloud.VolumeAttachments(ctx, v.ID); err != nil {
+			return answer, volume.IgnoreNotFound(err)
+		}
+	}
+	for _, a := range attachments[:min(len(attachments), mostServers)] {
 		if !a.Server.Exists() {
 			continue
 		}

@@ -134,7 +134,7 @@ func TestTheLimitOfACheckIsBelowWhatTheNodeHas(t *testing.T) {
 	}
 }
 
-// Checks at the same time share the memory of the node: one gets what the others leave, and they give it back.
+// Checks at the same time share the memory of the node. One that begins gets what the others leave, and they give it back.
 func TestTheLimitsOfChecksAtTheSameTimeAreBelowWhatTheNodeHas(t *testing.T) {
 	const n, least = 8, 64 << 20
 	var sum uint64

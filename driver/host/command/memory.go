@@ -54,8 +54,8 @@ func boundMemory(pid int) (release func()) {
 	}
 }
 
-// memoryLimit returns seven eighths of the memory that is available and not granted to other checks, but at least
-// leastMemory. The source is meminfo, or the cgroup of the container. It returns false if that is unknown.
+// memoryLimit returns seven eighths of the memory that is available, by meminfo or in the cgroup of the container. What
+// other checks may take is not available. It returns at least leastMemory. It returns false if that is unknown.
 func memoryLimit(meminfo, most, used string, granted uint64) (bytes uint64, ok bool) {
 	const leastMemory = 64 << 20 // a check without much to do takes 11 MiB
 	if _, after, found := strings.Cut(meminfo, "MemAvailable:"); found {

@@ -9,8 +9,9 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
+
+	"github.com/cinder-csi/cinder-csi/driver/host/singleflight"
 )
 
 // Copy is a copy of the identity of a file system, at another place than the first. `wipefs --all`, or zeros over the
@@ -249,24 +250,28 @@ func FindCopies(ctx context.Context, d sized) ([]Copy, error) {
 		}
 		pages[len(pages)-1] = append(pages[len(pages)-1], p)
 	}
-	var wg sync.WaitGroup
+	var readers singleflight.Group[int, error] // a panic of one is the caller's
 	var next atomic.Int64
 	found, failed := make([][]Copy, len(pages)), make([]error, copyReaders)
-	for i := range copyReaders {
-		wg.Go(func() {
+	calls := make([]*singleflight.Call[error], copyReaders)
+	for i := range calls {
+		calls[i], _ = readers.Start(i, func() (err error) {
 			buffer := make([]byte, copyPage+copySize)
 			for {
 				n := int(next.Add(1)) - 1
-				if n >= len(pages) || failed[i] != nil {
-					return
+				if n >= len(pages) || err != nil {
+					return err
 				}
-				if failed[i] = ctx.Err(); failed[i] == nil {
-					found[n], failed[i] = readCopies(d, int64(size), pages[n], buffer)
+				if err = ctx.Err(); err == nil {
+					found[n], err = readCopies(d, int64(size), pages[n], buffer)
 				}
 			}
 		})
 	}
-	wg.Wait()
+	for i := range failed {
+		calls[i].Wait(context.WithoutCancel(ctx))
+		failed[i] = calls[i].Value
+	}
 	return slices.Concat(found...), errors.Join(failed...)
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -253,6 +254,21 @@ func unfinishedExt() sparse {
 	return sparse{size: 256 << 20, parts: map[int64][]byte{
 		128 << 20: super, 1 * block: descriptors, journal * block: j, table*block + 256: inode, root * block: dir,
 	}}
+}
+
+type defective struct{ sparse }
+
+func (defective) ReadAt([]byte, int64) (int, error) { panic("index out of range") }
+
+// The recovery of the RPC does not protect the goroutines that read the copies.
+func TestAPanicWhileTheCopiesAreReadIsOneOfTheCaller(t *testing.T) {
+	t.Parallel()
+	defer func() {
+		if text, _ := recover().(string); !strings.Contains(text, "index out of range") {
+			t.Errorf("want the panic of a reader, got %q", text)
+		}
+	}()
+	_, _ = FindCopies(t.Context(), defective{sparse{size: 1 << 30}})
 }
 
 // widest records how many bytes a reader was asked for at once.

@@ -22,30 +22,27 @@ const configDriveTimeout = 10 * time.Second
 
 // readConfigDrive reads the config drive: a directory, or else the disk or partition with the label config-2.
 func (r *Reader) readConfigDrive(ctx context.Context) (Server, error) {
-	if !r.searching.CompareAndSwap(false, true) {
-		return Server{}, volume.Errorf(volume.Unavailable, "an earlier search for the config drive still waits for a disk that does not answer")
-	}
 	ctx, cancel := context.WithTimeout(ctx, configDriveTimeout)
 	defer cancel()
-	type result struct {
-		content []byte
-		err     error
-	}
-	done := make(chan result, 1)
-	go func() {
-		content, err := r.configDriveContent(ctx)
-		r.searching.Store(false) // while a search is stuck in the kernel, no further one starts
-		done <- result{content, err}
-	}()
-	select {
-	case found := <-done:
-		if found.err != nil {
-			return Server{}, found.err
-		}
-		return parseMetadata(found.content)
-	case <-ctx.Done():
+	call, fresh := r.drives.Start(struct{}{}, func() (found configDrive) {
+		found.content, found.err = r.configDriveContent(ctx)
+		return found
+	})
+	switch {
+	case !fresh: // while a search is stuck in the kernel, no further one starts
+		return Server{}, volume.Errorf(volume.Unavailable, "an earlier search for the config drive still waits for a disk that does not answer")
+	case !call.Wait(ctx):
 		return Server{}, volume.Interrupted(ctx, "search the config drive: a disk that may be the config drive has not answered").Cause(cause.NodeIdentity)
+	case call.Value.err != nil:
+		return Server{}, call.Value.err
 	}
+	return parseMetadata(call.Value.content)
+}
+
+// configDrive is what a search found.
+type configDrive struct {
+	content []byte
+	err     error
 }
 
 func (r *Reader) configDriveContent(ctx context.Context) ([]byte, error) {

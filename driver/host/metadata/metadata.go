@@ -16,11 +16,11 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync/atomic"
 
 	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/driver/host/disk"
+	"github.com/cinder-csi/cinder-csi/driver/host/singleflight"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
@@ -69,8 +69,8 @@ type Reader struct {
 	disks   *disk.Finder
 	drive   string // ConfigDriveDir
 
-	searching atomic.Bool // a search for the config drive is in progress
-	mountFAT  func(node string) ([]byte, error)
+	drives   singleflight.Group[struct{}, configDrive] // the search for one that is in progress
+	mountFAT func(node string) ([]byte, error)
 	// known is a lock that holds the answer while nobody reads it. A waiter on it ends with its context, unlike one on
 	// a mutex.
 	known chan Server

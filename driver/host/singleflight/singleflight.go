@@ -8,6 +8,8 @@ package singleflight
 
 import (
 	"context"
+	"fmt"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -28,10 +30,12 @@ type Call[V any] struct {
 	Reported sync.Once
 
 	abandoned atomic.Bool // a caller gave up
+	panicked  string      // with the stack; empty if the call returned
 }
 
 // Start runs fn in a goroutine, unless a call for the key is in progress. It returns that call; fresh is true for a new
-// one.
+// one. If fn panics, so does each caller that waits for it. The recovery of an RPC does not protect the goroutine, and the zero Value would be
+// an answer.
 func (g *Group[K, V]) Start(key K, fn func() V) (call *Call[V], fresh bool) {
 	call = &Call[V]{Started: time.Now(), Done: make(chan struct{})}
 	if earlier, loaded := g.calls.LoadOrStore(key, call); loaded {
@@ -40,6 +44,11 @@ func (g *Group[K, V]) Start(key K, fn func() V) (call *Call[V], fresh bool) {
 	go func() {
 		defer close(call.Done)
 		defer g.calls.Delete(key)
+		defer func() {
+			if p := recover(); p != nil {
+				call.panicked = fmt.Sprintf("%v\n%s", p, debug.Stack())
+			}
+		}()
 		call.Value = fn()
 	}()
 	return call, true
@@ -68,12 +77,12 @@ func (g *Group[K, V]) Unresponsive(key K) (since time.Time, ok bool) {
 func (c *Call[V]) Wait(ctx context.Context) bool {
 	select {
 	case <-c.Done:
-		return true
+		return c.returned()
 	case <-ctx.Done():
 	}
 	select {
 	case <-c.Done: // at the same moment
-		return true
+		return c.returned()
 	default:
 		c.abandoned.Store(true)
 		return false
@@ -86,4 +95,11 @@ func (c *Call[V]) WaitUntil(ctx context.Context, limit time.Duration) bool {
 	ctx, cancel := context.WithDeadline(ctx, c.Started.Add(limit))
 	defer cancel()
 	return c.Wait(ctx)
+}
+
+func (c *Call[V]) returned() bool {
+	if c.panicked != "" {
+		panic(c.panicked)
+	}
+	return true
 }

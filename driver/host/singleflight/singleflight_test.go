@@ -2,6 +2,7 @@ package singleflight
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -46,6 +47,34 @@ func TestCallersShareOneCallAndEachWaitsAtMostUntilItsLimit(t *testing.T) {
 		}
 		if again, fresh := g.Start("a", read); !fresh || !again.Wait(t.Context()) || calls != 2 {
 			t.Errorf("want a new call, got fresh %t after %d calls", fresh, calls)
+		}
+	})
+}
+
+// A panic of the shared call is one of each caller, whose RPC recovers it, and the next call runs.
+func TestAPanicOfTheCallIsOneOfItsCallers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var g Group[string, bool]
+		unblock := make(chan struct{})
+		call, _ := g.Start("a", func() bool { <-unblock; panic("index out of range") })
+		panics := func(ctx context.Context) (text string) {
+			defer func() { text, _ = recover().(string) }()
+			call.Wait(ctx)
+			return ""
+		}
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		if got := panics(ended); got != "" {
+			t.Errorf("want no panic of a caller that leaves before, got %q", got)
+		}
+		close(unblock)
+		for range 2 {
+			if got := panics(t.Context()); !strings.Contains(got, "index out of range") || !strings.Contains(got, "singleflight_test.go") {
+				t.Errorf("want the panic with its stack, got %q", got)
+			}
+		}
+		if next, fresh := g.Start("a", func() bool { return true }); !fresh || !next.Wait(t.Context()) || !next.Value {
+			t.Error("want the next call to run")
 		}
 	})
 }

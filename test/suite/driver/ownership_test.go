@@ -136,6 +136,13 @@ var belongings = []belonging{
 		prepare: func(t *testing.T, sim *openstacksim.Sim, o objects) { unmarkedOn(t, sim, o) },
 	},
 	{
+		name: "on an excluded server that is shelved", args: []string{"--server-metadata=role=of-cluster-two"}, failsAnyway: true, refused: []string{protect, strict},
+		prepare: func(t *testing.T, sim *openstacksim.Sim, o objects) {
+			unmarkedOn(t, sim, o)
+			sim.SetServerStatus(o.az1, "SHELVED_OFFLOADED", "")
+		},
+	},
+	{
 		name: "on a server with another tag", args: []string{"--server-metadata=openshiftClusterID=two"}, failsAnyway: true, refused: []string{protect, strict},
 		prepare: func(t *testing.T, sim *openstacksim.Sim, o objects) {
 			unmarkedOn(t, sim, o, "openshiftClusterID=one", "two")
@@ -309,16 +316,20 @@ func TestARefusalNamesNoBackupOfAnotherCluster(t *testing.T) {
 // An unmarked snapshot is its volume's, and an unmarked volume may be that of a server. Where the driver may not read those, it does not know.
 func TestWhoseAnObjectIsStaysUnknownWhereTheDriverMayNotRead(t *testing.T) {
 	for name, test := range map[string]struct {
-		path string
-		call func(t *testing.T, d *instance, o objects) error
-		code codes.Code
-		with int
+		path    string
+		call    func(t *testing.T, d *instance, o objects) error
+		code    codes.Code
+		with    int
+		shelved bool // the server that has the volume
 	}{
 		"the volume of a snapshot": {path: "/volume/v3/*/volumes/*", with: 403, code: codes.PermissionDenied, call: func(t *testing.T, d *instance, o objects) error {
 			return outcome(d.DeleteSnapshot(asSidecar(t), &csi.DeleteSnapshotRequest{SnapshotId: o.snapshot}))
 		}},
 		"the volume of a backup, for now": {path: "/volume/v3/*/volumes/*", with: 500, code: codes.Unavailable, call: func(t *testing.T, d *instance, o objects) error {
 			return outcome(d.DeleteSnapshot(asSidecar(t), &csi.DeleteSnapshotRequest{SnapshotId: o.backup}))
+		}},
+		"the attachments of a volume": {path: "/volume/v3/*/attachments", with: 403, shelved: true, code: codes.PermissionDenied, call: func(t *testing.T, d *instance, o objects) error {
+			return outcome(d.ControllerGetVolume(asSidecar(t), &csi.ControllerGetVolumeRequest{VolumeId: o.attached}))
 		}},
 		"the server of a volume": {path: "/compute/v2.1/servers/*", with: 403, code: codes.PermissionDenied, call: func(t *testing.T, d *instance, o objects) error {
 			return outcome(d.ControllerExpandVolume(asSidecar(t), larger(o.attached, 2<<30, 0)))
@@ -330,6 +341,9 @@ func TestWhoseAnObjectIsStaysUnknownWhereTheDriverMayNotRead(t *testing.T) {
 				sim := simulated()
 				o := newObjects(t, startWith(t, sim, "--cluster=one"))
 				unmark(t, sim, true, true)
+				if test.shelved {
+					sim.SetServerStatus(o.az1, "SHELVED_OFFLOADED", "")
+				}
 				d := startWith(t, sim, "--cluster=one", protect, "--server-metadata=role=of-cluster-two")
 				sim.SetFault(openstacksim.Fault{Method: http.MethodGet, Path: test.path, Status: test.with})
 				sim.ResetRequests()
