@@ -41,6 +41,9 @@ func ParseAttributesClass(parameters map[string]string) (AttributesClass, error)
 		case key == ParameterType && value == "":
 			return AttributesClass{}, fmt.Errorf("parameter %s is empty; name a volume type, or remove the parameter", ParameterType)
 		case key == ParameterType:
+			if err := CheckText(key, value); err != nil {
+				return AttributesClass{}, fmt.Errorf("parameter %w", err)
+			}
 			class.Type = value
 		case key == ParameterPolicy && value != PolicyNever && value != PolicyOnDemand:
 			return AttributesClass{}, fmt.Errorf("parameter %s: %q is neither %s nor %s", ParameterPolicy, value, PolicyNever, PolicyOnDemand)

@@ -88,8 +88,10 @@ func ParseStorageClass(parameters map[string]string) (StorageClass, []string, er
 		PVCNamespace: parameters[MetadataPVCNamespace],
 		PVName:       parameters[MetadataPVName],
 	}
-	if err := CheckText(ParameterZone, class.Zone); err != nil {
-		return StorageClass{}, nil, fmt.Errorf("parameter %w", err)
+	for _, key := range []string{ParameterType, ParameterZone} {
+		if err := CheckText(key, parameters[key]); err != nil {
+			return StorageClass{}, nil, fmt.Errorf("parameter %w", err)
+		}
 	}
 	if text := parameters[ParameterMetadata]; text != "" {
 		metadata, err := parseMetadata(text)
