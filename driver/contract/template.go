@@ -76,5 +76,5 @@ func (t Template) Fill(values map[string]string) (string, error) {
 	if n := utf8.RuneCountInString(b.String()); n > maxMetadata {
 		return "", fmt.Errorf("the text has %d characters, but Cinder accepts %d", n, maxMetadata)
 	}
-	return b.String(), nil
+	return b.String(), CheckText("the text", b.String())
 }

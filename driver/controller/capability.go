@@ -45,6 +45,9 @@ func needsMultiattach(capabilities []*csi.VolumeCapability) (bool, error) {
 		if m.multiattach && c.GetMount() != nil {
 			return false, sharedFileSystem(c)
 		}
+		if err := contract.CheckText("fsType", c.GetMount().GetFsType()); err != nil {
+			return false, volume.Errorf(volume.InvalidArgument, "the volume capability: %w", err)
+		}
 		if err := validateMountFlags(c.GetMount().GetMountFlags()); err != nil {
 			return false, err
 		}

@@ -68,6 +68,12 @@ func (s *Server) parseCreateVolume(ctx context.Context, req *csi.CreateVolumeReq
 	if err != nil {
 		return spec, format, err
 	}
+	zones := mapper.zones(req.GetAccessibilityRequirements())
+	for _, zone := range zones {
+		if err := contract.CheckText("zone", zone); err != nil {
+			return spec, format, volume.Errorf(volume.InvalidArgument, "the topology: %w", err)
+		}
+	}
 	size := sizeRange(req.GetCapacityRange())
 	if clone == "" && snapshot == "" {
 		if err := validateInodes(class.Format, size); err != nil {
@@ -79,7 +85,7 @@ func (s *Server) parseCreateVolume(ctx context.Context, req *csi.CreateVolumeReq
 		Size:           size,
 		Type:           cmp.Or(attributes.Type, class.Type), // mutable parameters override parameters (CSI specification, CreateVolume)
 		Zone:           class.Zone,
-		Zones:          mapper.zones(req.GetAccessibilityRequirements()),
+		Zones:          zones,
 		AnyZone:        mapper.ignored,
 		Multiattach:    multiattach,
 		Source:         clone,

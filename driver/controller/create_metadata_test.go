@@ -1,6 +1,8 @@
 package controller
 
 import (
+	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -9,6 +11,79 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
+
+// Terminals and logs of the cloud show what a request puts into the body of one to Cinder.
+func TestNoTextOfARequestReachesTheCloudUnchecked(t *testing.T) {
+	parameter := func(key string) func(*csi.CreateVolumeRequest, string) {
+		return func(r *csi.CreateVolumeRequest, text string) { r.Parameters = map[string]string{key: text} }
+	}
+	quoted := func(key, format string) func(*csi.CreateVolumeRequest, string) {
+		return func(r *csi.CreateVolumeRequest, text string) {
+			value, _ := json.Marshal(text)
+			r.Parameters = map[string]string{key: fmt.Sprintf(format, value)}
+		}
+	}
+	create := map[string]func(*csi.CreateVolumeRequest, string){
+		"name": func(r *csi.CreateVolumeRequest, text string) { r.Name = text },
+		"file system": func(r *csi.CreateVolumeRequest, text string) {
+			r.VolumeCapabilities[0].GetMount().FsType = text
+		},
+		"type of an attributes class": func(r *csi.CreateVolumeRequest, text string) { r.MutableParameters = map[string]string{"type": text} },
+		"metadata of an attributes class": func(r *csi.CreateVolumeRequest, text string) {
+			r.MutableParameters = map[string]string{"metadata.a": text}
+		},
+		"zone of the topology": func(r *csi.CreateVolumeRequest, text string) {
+			r.AccessibilityRequirements = &csi.TopologyRequirement{Requisite: zone(text)}
+		},
+		"type":                  parameter("type"),
+		"zone":                  parameter("availability"),
+		"template":              parameter("metadata.a"),
+		"claim":                 parameter("csi.storage.k8s.io/pvc/name"),
+		"namespace":             parameter("csi.storage.k8s.io/pvc/namespace"),
+		"volume":                parameter("csi.storage.k8s.io/pv/name"),
+		"metadata":              quoted("appendVolumeMetadata", `{"a": %s}`),
+		"hint, the same host":   quoted("scheduler-hints", `{"same_host": %s}`),
+		"hint, different hosts": quoted("scheduler-hints", `{"different_host": ["x", %s]}`),
+		"hint, a server":        quoted("scheduler-hints", `{"local_to_instance": %s}`),
+	}
+	snapshot := map[string]func(*csi.CreateSnapshotRequest, string){
+		"name": func(r *csi.CreateSnapshotRequest, text string) { r.Name = text },
+		"zone": func(r *csi.CreateSnapshotRequest, text string) {
+			r.Parameters = map[string]string{"type": "backup", "availability": text}
+		},
+		"metadata": func(r *csi.CreateSnapshotRequest, text string) { r.Parameters = map[string]string{"metadata.a": text} },
+		"snapshot": func(r *csi.CreateSnapshotRequest, text string) {
+			r.Parameters = map[string]string{"csi.storage.k8s.io/volumesnapshot/name": text}
+		},
+		"namespace": func(r *csi.CreateSnapshotRequest, text string) {
+			r.Parameters = map[string]string{"csi.storage.k8s.io/volumesnapshot/namespace": text}
+		},
+		"content": func(r *csi.CreateSnapshotRequest, text string) {
+			r.Parameters = map[string]string{"csi.storage.k8s.io/volumesnapshotcontent/name": text}
+		},
+	}
+	for _, text := range []string{"a\x1b[2J", "a\nb", "a\u009b2J", strings.Repeat("x", 256)} {
+		for name, set := range create {
+			f, req := &fake{}, &csi.CreateVolumeRequest{Name: "a", VolumeCapabilities: []*csi.VolumeCapability{capability(csi.VolumeCapability_AccessMode_SINGLE_NODE_WRITER, false)}}
+			set(req, text)
+			if _, err := server(f).CreateVolume(t.Context(), req); volume.KindOf(err) != volume.InvalidArgument || len(f.calls) != 0 {
+				t.Errorf("CreateVolume, %s %.8q: calls %v, %v", name, text, f.calls, err)
+			}
+		}
+		for name, set := range snapshot {
+			req := &csi.CreateSnapshotRequest{Name: "a", SourceVolumeId: first}
+			set(req, text)
+			_, err := server(nil, func(o *Options) { o.Clouds[""] = Cloud{Snapshots: &fakeSnapshots{}} }).CreateSnapshot(t.Context(), req)
+			if volume.KindOf(err) != volume.InvalidArgument {
+				t.Errorf("CreateSnapshot, %s %.8q: %v", name, text, err)
+			}
+		}
+	}
+	f, req := &fake{}, &csi.CreateVolumeRequest{Name: "a", VolumeCapabilities: oneWriter, Parameters: map[string]string{"scheduler-hints": "{\"query\": [\"=\", \"a\u009b\"]}"}}
+	if _, err := server(f).CreateVolume(t.Context(), req); volume.KindOf(err) != volume.InvalidArgument || len(f.calls) != 0 {
+		t.Errorf("a query: calls %v, %v", f.calls, err)
+	}
+}
 
 // Who recovers a lost cluster has nothing but the metadata. A class cannot change what it says about the disk.
 func TestTheMetadataSaysHowTheVolumeIsUsed(t *testing.T) {

@@ -86,7 +86,9 @@ type Server struct {
 	limit      *attachLimit
 	zone       zoneRecord
 	registered atomic.Bool // the answer of NodeGetInfo was complete once since the start
-	log        *slog.Logger
+	// unregistered is the last reason in the log why kubelet cannot register the driver.
+	unregistered atomic.Value
+	log          *slog.Logger
 }
 
 // New returns the node service of the machine h.
@@ -139,17 +141,21 @@ func (s *Server) NodeGetInfo(ctx context.Context, _ *csi.NodeGetInfoRequest) (*c
 	return response, err
 }
 
-// Registered returns why kubelet cannot register the driver: NodeGetInfo fails, and has not succeeded since the start. It asks NodeGetInfo itself.
-// kubelet does not call that again when the driver's container restarts alone.
+// Registered returns an error if kubelet cannot register the driver: NodeGetInfo fails, and has not succeeded since the start. It asks NodeGetInfo
+// itself. kubelet does not call that again when the driver's container restarts alone. Anybody who reaches the page gets the error, so the log has
+// the reason, once for each change.
 func (s *Server) Registered(ctx context.Context) error {
 	if s.registered.Load() {
 		return nil
 	}
 	_, err := s.info(ctx)
-	if err != nil {
-		return volume.Errorf(volume.KindOf(err), "kubelet cannot register the driver: %w", err)
+	if err == nil {
+		return nil
 	}
-	return nil
+	if text := err.Error(); s.unregistered.Swap(text) != text {
+		s.log.WarnContext(ctx, "kubelet cannot register the driver", "error", err)
+	}
+	return volume.Errorf(volume.KindOf(err), "kubelet cannot register the driver; its log has the reason")
 }
 
 func (s *Server) info(ctx context.Context) (*csi.NodeGetInfoResponse, error) {

@@ -407,16 +407,21 @@ func TestNodeGetVolumeHealth(t *testing.T) {
 // NodeGetInfo when the container restarts alone.
 func TestANodeIsRegisteredOnceNodeGetInfoSucceeds(t *testing.T) {
 	t.Parallel()
-	m := &fakeMachine{err: errors.New("no metadata")}
-	s := serverOf(m, Options{})
+	m, log := &fakeMachine{err: errors.New("no metadata")}, &strings.Builder{}
+	s := newServer(m, Options{Log: slog.New(slog.NewTextHandler(log, nil))})
 	for i, step := range []struct {
 		err        error
 		registered bool
-	}{{errors.New("no metadata"), false}, {nil, true}, {errors.New("no metadata"), true}} {
+	}{{errors.New("no metadata"), false}, {errors.New("no metadata"), false}, {nil, true}, {errors.New("no metadata"), true}} {
 		m.err = step.err
 		if err := s.Registered(t.Context()); (err == nil) != step.registered {
 			t.Errorf("step %d: want it registered: %t, got %v", i, step.registered, err)
+		} else if err != nil && strings.Contains(err.Error(), "metadata") { // anybody who reaches the page reads it
+			t.Errorf("step %d: the error has the reason: %v", i, err)
 		}
+	}
+	if n := strings.Count(log.String(), "no metadata"); n != 1 {
+		t.Errorf("want the reason once in the log, got %d: %s", n, log)
 	}
 }
 

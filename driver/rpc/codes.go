@@ -80,7 +80,7 @@ func (e statusError) GRPCStatus() *status.Status { return e.status }
 // newStatusError adds the cause to the message, which is all that an event has of it besides the code, and to the details for programs.
 func newStatusError(method, driver string, err error) statusError {
 	id := volume.CauseOf(err)
-	s := status.New(codeOf(method, err), cause.End(err.Error(), id))
+	s := status.New(codeOf(method, err), cause.End(cut(err.Error(), maxMessage), id))
 	if id == "" {
 		return statusError{err, s}
 	}

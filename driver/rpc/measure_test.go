@@ -8,6 +8,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	"github.com/google/go-cmp/cmp"
@@ -90,6 +91,40 @@ func TestASlowRPCIsLoggedWithItsStepEachTimeItsDurationDoubles(t *testing.T) {
 			t.Errorf("an hour later: %+v", pending)
 		}
 	})
+}
+
+// Who writes a PersistentVolume chooses the texts of a request, of up to a megabyte.
+func TestLongTextsOfARequestAreCut(t *testing.T) {
+	long := strings.Repeat("ä", 1<<19)
+	for method, req := range map[string]any{
+		"DeleteVolume":             &csi.DeleteVolumeRequest{VolumeId: long},
+		"ControllerPublishVolume":  &csi.ControllerPublishVolumeRequest{VolumeId: long, NodeId: long},
+		"CreateVolume":             &csi.CreateVolumeRequest{Name: long},
+		"CreateSnapshot":           &csi.CreateSnapshotRequest{Name: long, SourceVolumeId: long},
+		"DeleteSnapshot":           &csi.DeleteSnapshotRequest{SnapshotId: long},
+		"NodeUnpublishVolume":      &csi.NodeUnpublishVolumeRequest{VolumeId: long, TargetPath: long},
+		"ControllerGetVolume":      &csi.ControllerGetVolumeRequest{VolumeId: long},
+		"ControllerGetVolumeStats": &csi.NodeGetVolumeStatsRequest{VolumeId: long},
+	} {
+		var list operation.List
+		out := &testenv.Log{}
+		log, info := slog.New(slog.NewTextHandler(out, nil)), &grpc.UnaryServerInfo{FullMethod: "/csi.v1.Controller/" + method}
+		_, err := Track(&list, log)(t.Context(), req, info, func(ctx context.Context, req any) (any, error) {
+			return Log(log)(ctx, req, info, func(context.Context, any) (any, error) {
+				return nil, newStatusError(method, "d", volume.Errorf(volume.InvalidArgument, "volume %q has %q", long, long))
+			})
+		})
+		pending := list.Pending()
+		if len(pending) != 1 || len(pending[0].Object) > 2<<10 || !utf8.ValidString(pending[0].Object) {
+			t.Errorf("%s: the list has %.100v", method, pending)
+		}
+		if text := status.Convert(err).Message(); len(text) > 5<<10 || !utf8.ValidString(text) {
+			t.Errorf("%s: an error of %d bytes: %.100s", method, len(text), text)
+		}
+		if n := len(out.String()); n > 16<<10 {
+			t.Errorf("%s: %d bytes of log", method, n)
+		}
+	}
 }
 
 func TestAnRPCAboutTheDriverIsNotListed(t *testing.T) {

@@ -130,12 +130,25 @@ func levelOf(err error) slog.Level {
 	return slog.LevelWarn
 }
 
+// Anybody who writes a PersistentVolume chooses the ID in a request, of up to a megabyte. Logs, errors and the list of operations have its beginning.
+const (
+	maxName    = 512     // bytes of an ID, name or path
+	maxMessage = 4 << 10 // bytes of an error without its cause
+)
+
+func cut(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…" // the cut may be inside a character
+}
+
 // objects lists names and ids for a log line, as keys and values. They come from the request, and for a created object from the answer.
 func objects(req, resp any) []any {
 	var found []any
 	add := func(key, value string) {
 		if value != "" {
-			found = append(found, key, value)
+			found = append(found, key, cut(value, maxName))
 		}
 	}
 	if r, ok := req.(interface{ GetVolumeId() string }); ok {

@@ -74,7 +74,7 @@ var sizes = map[string]string{"gigabytes": "volumes", "backup_gigabytes": "backu
 // resourceOf splits the name of a quota: gigabytes_fast is the quota for gigabytes of the volume type fast.
 func resourceOf(name string) (resource, volumeType string) {
 	for _, resource := range []string{"volumes", "gigabytes", "snapshots"} {
-		if volumeType, ok := strings.CutPrefix(name, resource+"_"); ok {
+		if volumeType, ok := strings.CutPrefix(name, resource+"_"); ok && volumeType != "" { // else two names would be one series
 			return resource, volumeType
 		}
 	}

@@ -26,6 +26,7 @@ func TestQuotasAreShownAsTheyWereLastRead(t *testing.T) {
 	q.Saw(map[string]volume.Quota{"gone": {}})
 	q.Saw(map[string]volume.Quota{
 		"gigabytes": {Limit: 1000, InUse: 5, Reserved: 2}, "gigabytes_my_type": {Limit: -1, InUse: 3}, "backup_gigabytes": {Limit: 7}, "per_volume_gigabytes": {Limit: -1}, "volumes_fast": {Limit: 8, InUse: 2},
+		"volumes": {Limit: 9}, "volumes_": {Limit: 9}, "gigabytes_": {Limit: 9}, // a hostile cloud: no series may be there twice
 	})
 	for _, want := range []string{
 		`cinder_csi_quota_limit_bytes{resource="volumes",type=""} 1.073741824e+12`, `cinder_csi_quota_used_bytes{resource="volumes",type=""} 7.516192768e+09`,

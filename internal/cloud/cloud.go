@@ -104,11 +104,14 @@ func Connect(ctx context.Context, s Settings, o Options) (*Cloud, error) {
 	}
 	c.endpoints = newEndpoints(c)
 	if renew := provider.ReauthFunc; renew != nil {
-		provider.ReauthFunc = func(ctx context.Context) error {
-			if err := renew(ctx); err != nil {
-				return c.expired(c.settings.failure(err, ""))
-			}
-			return c.renewed()
+		var last refusal
+		provider.ReauthFunc = func(ctx context.Context) error { // gophercloud runs one at a time
+			return last.try(func() error {
+				if err := renew(ctx); err != nil {
+					return c.expired(c.settings.failure(err, ""))
+				}
+				return c.renewed()
+			})
 		}
 	}
 	return c, nil

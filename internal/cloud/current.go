@@ -2,7 +2,11 @@ package cloud
 
 import (
 	"context"
+	"errors"
+	"net/http"
 	"time"
+
+	"github.com/gophercloud/gophercloud/v2"
 )
 
 // Current returns the cloud as it is configured now. A caller that keeps a Current instead of a *Cloud follows changed
@@ -16,6 +20,31 @@ func Fixed(c *Cloud) Current {
 
 // loginPause is how long Live remembers a failed login. Without it, many callers at once could lock an account.
 const loginPause = 2 * time.Second
+
+// longestPause is how long a refused login is remembered at most.
+const longestPause = time.Minute
+
+// refusal remembers that Keystone refused the credentials. Each further login with them could lock the account for everybody who uses it.
+type refusal struct {
+	err   error
+	pause time.Duration
+	until time.Time
+}
+
+// try runs login. For a pause after a refusal, which doubles with each, it returns that one instead. The caller runs one at a time.
+func (r *refusal) try(login func() error) error {
+	if time.Now().Before(r.until) {
+		return r.err
+	}
+	err := login()
+	if !errors.Is(err, ErrUnauthorised) && !gophercloud.ResponseCodeIs(err, http.StatusUnauthorized) {
+		*r = refusal{}
+		return err
+	}
+	r.err, r.pause = err, min(max(2*r.pause, loginPause), longestPause)
+	r.until = time.Now().Add(r.pause)
+	return err
+}
 
 // Successor returns the cloud that replaces this one after Keystone refused its credentials. It reads the settings again and logs
 // in if they changed. False means that there is no such cloud, and the refusal stands.

@@ -18,12 +18,14 @@ type Live struct {
 
 	// busy is the lock of the fields below and of every login. It is a channel, so a caller that waits for a login of another
 	// caller can stop when its own context ends.
-	busy   chan struct{}
-	wanted reading
-	known  *place // of the first login
-	failed error  // of the last login, while there is no cloud
-	since  time.Time
-	looked time.Time // when Keystone was last asked for the addresses of services
+	busy    chan struct{}
+	wanted  reading
+	known   *place // of the first login
+	failed  error  // of the last login, while there is no cloud
+	since   time.Time
+	tried   reading   // by the last login
+	refused refusal   // of tried
+	looked  time.Time // when Keystone was last asked for the addresses of services
 }
 
 // LiveOptions are Options and one more.
@@ -193,7 +195,14 @@ func (l *Live) login(ctx context.Context, with reading) (*Cloud, error) {
 
 // connect logs in, and refuses a login that is not for the known cloud, or lacks a service. The caller holds the lock.
 func (l *Live) connect(ctx context.Context, with reading) (*Cloud, place, error) {
-	c, err := Connect(ctx, with.settings, l.options.Options)
+	if !reflect.DeepEqual(with, l.tried) {
+		l.tried, l.refused = with, refusal{}
+	}
+	var c *Cloud
+	err := l.refused.try(func() (err error) {
+		c, err = Connect(ctx, with.settings, l.options.Options)
+		return err
+	})
 	if err != nil {
 		return nil, place{}, err
 	}

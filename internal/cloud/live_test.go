@@ -106,6 +106,78 @@ func TestLiveTakesWhatCanBeReadBeforeItsFirstLogin(t *testing.T) {
 	}
 }
 
+// Keystone locks an account after some refused logins, and with it each cluster and person who uses it.
+func TestARefusedLoginIsRepeatedLessAndLess(t *testing.T) {
+	t.Parallel()
+	for name, again := range map[string]func(t *testing.T, live *Live, from *readable) error{
+		"first login": func(t *testing.T, live *Live, _ *readable) error {
+			_, err := live.Current(t.Context())
+			return err
+		},
+		"changed settings": func(t *testing.T, live *Live, from *readable) error {
+			from.settings.Password = "s3cret-2"
+			_, err := live.Reload(t.Context())
+			return err
+		},
+		"renewed token": func(t *testing.T, live *Live, _ *readable) error {
+			c, err := live.Current(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			client, err := c.Client("compute", "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = client.Get(t.Context(), client.ServiceURL("servers"), nil, nil)
+			c.Successor(t.Context())
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				k := &keystone{catalog: catalog()}
+				k.other = func(w http.ResponseWriter, r *http.Request) {
+					if k.status != 0 || r.Header.Get("X-Auth-Token") == "token-1" {
+						w.WriteHeader(http.StatusUnauthorized)
+					}
+				}
+				from := &readable{settings: secure()}
+				live, err := NewLive(from.read, LiveOptions{Options: Options{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+					w := httptest.NewRecorder()
+					k.ServeHTTP(w, r)
+					return w.Result(), nil
+				})}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if name != "first login" {
+					if _, err := live.Current(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+				}
+				k.status = http.StatusUnauthorized
+				before := len(k.logins)
+				for range 100 {
+					for range 5 {
+						if err := again(t, live, from); err == nil {
+							t.Fatal("Keystone refuses, but there is no error")
+						}
+					}
+					time.Sleep(time.Second)
+				}
+				if n := len(k.logins) - before; n != 6 { // after 0, 2, 6, 14, 30 and 62 seconds
+					t.Errorf("%d logins in 100 s, want 6", n)
+				}
+				k.status = 0
+				time.Sleep(longestPause)
+				if err := again(t, live, from); err != nil {
+					t.Errorf("a minute after Keystone accepts the login: %v", err)
+				}
+			})
+		})
+	}
+}
+
 // One caller logs in for all. If it gives up, its deadline says nothing about the cloud: the others neither fail nor wait for the pause
 // that follows a failed login.
 func TestACallerThatGivesUpWhileItLogsInFailsNobodyElse(t *testing.T) {
