@@ -39,9 +39,9 @@ func HintsOfClaim(annotations map[string]string) (Hints, error) {
 	var h Hints
 	for key, to := range map[string]*[]string{AnnotationSameHost: &h.SameHost, AnnotationDifferentHost: &h.DifferentHost} {
 		list := strings.FieldsFunc(annotations[key], func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
-		list, err := hinted(list)
-		if err != nil {
-			return Hints{}, fmt.Errorf("annotation %s: %w", key, err)
+		slices.Sort(list)
+		if list = slices.Compact(list); len(list) > maxHinted {
+			return Hints{}, fmt.Errorf("annotation %s names %d volumes, more than the %d allowed", key, len(list), maxHinted)
 		}
 		*to = list
 	}
@@ -119,25 +119,20 @@ func (n *names) UnmarshalJSON(raw []byte) error {
 	} else if err := json.Unmarshal(raw, &list); err != nil {
 		return errors.New("want the id or name of a volume, or a list of them")
 	}
-	list, err := hinted(list)
-	*n = list
-	return err
-}
-
-// hinted is a list of volumes by name or ID, each once.
-func hinted(list []string) ([]string, error) {
+	list = slices.Clone(list)
 	slices.Sort(list)
 	list = slices.Compact(list)
+	if slices.Contains(list, "") {
+		return errors.New("the name of a volume is empty")
+	}
 	if len(list) > maxHinted {
-		return nil, fmt.Errorf("it names %d volumes; at most %d are allowed", len(list), maxHinted)
+		return fmt.Errorf("it names %d volumes; at most %d are allowed", len(list), maxHinted)
 	}
 	for _, name := range list {
-		if name == "" {
-			return nil, errors.New("the name of a volume is empty")
-		}
 		if err := CheckText("volume", name); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return list, nil
+	*n = list
+	return nil
 }
