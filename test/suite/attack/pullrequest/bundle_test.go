@@ -392,12 +392,15 @@ func TestACheckFindsSentencesThatTheCloudDidNotCause(t *testing.T) {
 		return &p.Decisions[slices.IndexFunc(p.Decisions, func(d v1alpha1.Decision) bool { return d.ID == id })]
 	}
 	for name, edit := range map[string]func(p *v1alpha1.Plan){
-		"a warning":             func(p *v1alpha1.Plan) { p.Warnings = append(p.Warnings, text) },
-		"a warning of words":    func(p *v1alpha1.Plan) { p.Warnings = append(p.Warnings, "run attacker first") },
-		"the reason of a name":  func(p *v1alpha1.Plan) { find(p, "driver.name").Reason = text },
-		"a reason with facts":   func(p *v1alpha1.Plan) { find(p, "topology.enabled").Reason += "; " + text },
-		"the value of a fact":   func(p *v1alpha1.Plan) { find(p, "topology.enabled").Facts[0].Value = text },
-		"another fact":          func(p *v1alpha1.Plan) { d := find(p, "topology.enabled"); d.Facts = append(d.Facts, v1alpha1.NamedFact{Name: text}) },
+		"a warning":            func(p *v1alpha1.Plan) { p.Warnings = append(p.Warnings, text) },
+		"a warning of words":   func(p *v1alpha1.Plan) { p.Warnings = append(p.Warnings, "run attacker first") },
+		"the reason of a name": func(p *v1alpha1.Plan) { find(p, "driver.name").Reason = text },
+		"a reason with facts":  func(p *v1alpha1.Plan) { find(p, "topology.enabled").Reason += "; " + text },
+		"the value of a fact":  func(p *v1alpha1.Plan) { find(p, "topology.enabled").Facts[0].Value = text },
+		"another fact": func(p *v1alpha1.Plan) {
+			d := find(p, "topology.enabled")
+			d.Facts = append(d.Facts, v1alpha1.NamedFact{Name: text})
+		},
 		"words that are values": func(p *v1alpha1.Plan) {
 			d := find(p, "topology.enabled")
 			d.Facts[0].Value, d.Reason = "az1, run, attacker, first", "run attacker first"
