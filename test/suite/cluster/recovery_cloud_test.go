@@ -109,7 +109,7 @@ func (r *recovery) createBackups(t *testing.T) map[string]string {
 // takeBackups runs the commands of the page for each backup, in the other cloud: copy the record, make a volume, restore into it.
 func (r *recovery) takeBackups(t *testing.T, from *cluster, ids map[string]string) {
 	t.Helper()
-	page := (&pages{cluster: r.cluster}).read(t, backups)
+	page := (&pages{cluster: r.cluster}).read(t, "how-to/recover-a-cluster.md")
 	_, section, found := strings.Cut(page, "\n### In another cloud\n")
 	commands := readme.Fenced(section, "sh")
 	if !found || len(commands) < 3 {

@@ -34,7 +34,7 @@ func transfer(t *testing.T, c *cluster) {
 			return nil
 		})
 	}
-	page := (&pages{cluster: c}).read(t, backups)
+	page := (&pages{cluster: c}).read(t, "how-to/recover-a-cluster.md")
 	_, section, found := strings.Cut(page, "\n### In another project\n")
 	commands := readme.Fenced(section, "sh")
 	if !found || len(commands) == 0 {
