@@ -147,11 +147,17 @@ func (c *configuration) weaknesses(cloud string, all []string) {
 	}
 }
 
+// mostLogged are the warnings that are remembered, some 200 bytes each.
+const mostLogged = 1_000
+
 // first reports whether the log lacks a warning, which the caller then logs.
 func (c *configuration) first(warning string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	first := !c.logged[warning]
+	if len(c.logged) == mostLogged { // a cloud may choose another text each time
+		clear(c.logged)
+	}
 	c.logged[warning] = true
 	return first
 }

@@ -82,9 +82,8 @@ func (w *World) genuine(dir *worktree.Dir, base string, tree map[string][]byte, 
 // unlike are the files that this version does not make of the decisions in plan.yaml. Its sums prove nothing: the author of an edit can correct them.
 func (w *World) unlike(dir *worktree.Dir) ([]string, error) {
 	if dir.Plan.Generator != w.Version {
-		fmt.Fprintf(w.Stderr, "Warning: generator %q made %s, and this is %s, so the files are compared with their sums alone. generate --check compares them with the cloud and the configuration\n",
-			dir.Plan.Generator, dir.Path, w.Version)
-		return nil, nil
+		return nil, fmt.Errorf("%s: generator %q made the bundle by its plan.yaml, and this is %s, which cannot make the files again to compare them. Use that version, or generate --check",
+			dir.Path, dir.Plan.Generator, w.Version)
 	}
 	r, err := plan.FromDocument(*dir.Plan)
 	if err != nil {

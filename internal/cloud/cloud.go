@@ -179,15 +179,18 @@ func (c *Cloud) readToken() error {
 	return c.chooseEndpoints(catalog)
 }
 
+// mostRegions are the regions of a catalog that an error names.
+const mostRegions = 64
+
 // chooseEndpoints keeps the catalog endpoints of the configured interface and region.
 func (c *Cloud) chooseEndpoints(catalog *tokens.ServiceCatalog) error {
 	wanted := strings.TrimSuffix(cmp.Or(c.settings.Interface, "public"), "URL")
-	var regions []string
+	regions := map[string]bool{}
 	for _, service := range catalog.Entries {
 		for _, e := range service.Endpoints {
 			region := Clean(cmp.Or(e.RegionID, e.Region))
-			if !slices.Contains(regions, region) && region != "" {
-				regions = append(regions, region)
+			if region != "" && len(regions) < mostRegions {
+				regions[region] = true
 			}
 			if e.Interface != wanted {
 				continue
@@ -201,9 +204,8 @@ func (c *Cloud) chooseEndpoints(catalog *tokens.ServiceCatalog) error {
 			c.catalog = append(c.catalog, its)
 		}
 	}
-	if c.settings.Region != "" && len(c.catalog) == 0 && !slices.Contains(regions, c.settings.Region) {
-		slices.Sort(regions)
-		return errorf(ErrMisconfigured, "cloud %s has no region %q; it has %s", c.settings.Name, c.settings.Region, strings.Join(regions, ", "))
+	if c.settings.Region != "" && len(c.catalog) == 0 && !regions[c.settings.Region] {
+		return errorf(ErrMisconfigured, "cloud %s has no region %q; it has %s", c.settings.Name, c.settings.Region, strings.Join(slices.Sorted(maps.Keys(regions)), ", "))
 	}
 	return nil
 }
@@ -236,10 +238,11 @@ func (c *Cloud) Catalog() []CatalogEntry {
 
 // Unencrypted lists the http URLs in the catalog of services that this project uses, if Keystone has https.
 func (c *Cloud) Unencrypted() []string {
-	var all []string
+	all, seen := []string(nil), map[string]bool{}
 	for _, e := range c.catalog {
 		u, err := url.Parse(e.URL)
-		used := slices.ContainsFunc(slices.Collect(maps.Values(services)), func(s knownService) bool { return slices.Contains(s.aliases, e.Type) })
+		used := !seen[e.Type] && slices.ContainsFunc(slices.Collect(maps.Values(services)), func(s knownService) bool { return slices.Contains(s.aliases, e.Type) })
+		seen[e.Type] = true // the first endpoint of a type is the one in use
 		if err == nil && used && u.Scheme == "http" && strings.HasPrefix(c.settings.AuthURL, "https:") {
 			all = append(all, PlainURL(e.URL))
 		}

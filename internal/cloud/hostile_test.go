@@ -412,7 +412,7 @@ func TestInsecureSettingsAreReported(t *testing.T) {
 func TestUnencryptedCatalogURLsAreReported(t *testing.T) {
 	t.Parallel()
 	k := &keystone{catalog: []map[string]any{
-		service("compute", endpoint("r", "public", "http://cloud.test/v2.1")), service("volumev3", endpoint("r", "public", "https://cloud.test/v3")),
+		service("compute", endpoint("r", "public", "http://cloud.test/v2.1"), endpoint("r", "public", "http://unused.test/v2.1")), service("volumev3", endpoint("r", "public", "https://cloud.test/v3")),
 		service("image", endpoint("r", "public", "http://cloud.test/image")),
 	}}
 	transport := roundTrip(func(r *http.Request) (*http.Response, error) {

@@ -377,6 +377,18 @@ func TestValidateFindsAnEditWhoseSumWasCorrected(t *testing.T) {
 	} {
 		dir := bundleOf(t, "vanilla", edit.format)
 		forge(t, dir, edit.files(dir))
+		forged := bundleOf(t, "vanilla", edit.format)
+		forge(t, forged, edit.files(forged))
+		plan := filepath.Join(forged, worktree.PlanFile)
+		if err := os.WriteFile(plan, []byte(strings.Replace(read(forged, worktree.PlanFile), "generator: v0-attack", "generator: v0-other", 1)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		forge(t, forged, nil)
+		for _, command := range []string{"validate", "adopt"} {
+			if stdout, stderr, code := pipeline(t, command, forged); code != cli.Failure || !strings.Contains(stderr, "generator \"v0-other\" made the bundle by its plan.yaml") {
+				t.Errorf("%s, %s: want exit 1 that names the other generator, got %d: %s%s", name, command, code, stdout, stderr)
+			}
+		}
 		for _, command := range []string{"validate", "adopt"} {
 			if stdout, stderr, code := pipeline(t, command, dir); code != cli.Failure || !strings.Contains(stderr, edit.named+" differs from what generate wrote") {
 				t.Errorf("%s, %s: want exit 1 that names %s, got %d: %s%s", name, command, edit.named, code, stdout, stderr)
