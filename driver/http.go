@@ -22,17 +22,33 @@ import (
 // node. /debug/operations, and with --pprof /debug/pprof/, are for clients of the same host or pod only.
 func pages(cfg config.Config, registry prometheus.Gatherer, ready, started func(ctx context.Context) error, operations *operation.List) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	mux.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: mostScrapes}))
 	mux.HandleFunc("/healthz", func(http.ResponseWriter, *http.Request) {})
 	mux.Handle("/readyz", readinessPage(ready))
 	mux.Handle("/startupz", readinessPage(started))
 	mux.Handle("/debug/operations", localOnly(pendingOperations(cfg, operations)))
 	if cfg.Pprof {
 		mux.Handle("/debug/pprof/", localOnly(http.HandlerFunc(pprof.Index)))
-		mux.Handle("/debug/pprof/profile", localOnly(http.HandlerFunc(pprof.Profile)))
-		mux.Handle("/debug/pprof/trace", localOnly(http.HandlerFunc(pprof.Trace)))
+		mux.Handle("/debug/pprof/profile", localOnly(measured(pprof.Profile)))
+		mux.Handle("/debug/pprof/trace", localOnly(measured(pprof.Trace)))
 	}
 	return mux
+}
+
+// mostScrapes are the answers of /metrics that are written at once. A client that reads none holds one for the time of an answer.
+const mostScrapes = 32
+
+// answerTime is how long an answer may take. measureTime is that of one that measures the process first.
+const (
+	answerTime  = 10 * time.Second
+	measureTime = 2 * time.Minute
+)
+
+func measured(page http.HandlerFunc) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(measureTime)) // else the answer ends early
+		page(w, r)
+	})
 }
 
 // readinessPage answers 200, or 503 with the error of a check.
@@ -80,7 +96,7 @@ func localOnly(next http.Handler) http.Handler {
 func ServeHTTP(ctx context.Context, listener net.Listener, handler http.Handler) error {
 	// Without these limits a client could hold connections and their buffers for ever.
 	server := &http.Server{
-		Handler: handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 2 * time.Minute,
+		Handler: handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: answerTime,
 		MaxHeaderBytes: 16 << 10,
 	}
 	server.SetKeepAlivesEnabled(false)

@@ -10,7 +10,7 @@ import (
 )
 
 // List reads at most limit volumes of the project after position p, also those that others created (CSI specification, ListVolumes). Limit 0 means all
-// of them, and then it returns only IDs, sizes, statuses and attachments. With a limit only an empty page is the end of the list: a cloud may
+// of them, and then it returns only IDs, sizes, statuses and servers. With a limit only an empty page is the end of the list: a cloud may
 // return fewer volumes than asked for. NotFound where the volume of p is gone and p lacks its creation time.
 func (s *Service) List(ctx context.Context, p volume.Position, limit int) ([]volume.Volume, error) {
 	if limit > 0 {
@@ -19,10 +19,16 @@ func (s *Service) List(ctx context.Context, p volume.Position, limit int) ([]vol
 	}
 	var all []volume.Volume
 	attachments := 0
+	servers := func(of []volume.Attachment) (only []volume.Attachment) { // a cloud chooses how long the other texts are
+		for _, a := range of {
+			only = append(only, volume.Attachment{Server: a.Server})
+		}
+		return only
+	}
 	err := s.walk(ctx, p, nil, func(page []volume.Volume) bool {
 		for _, v := range page {
 			attachments += len(v.Attachments)
-			all = append(all, volume.Volume{ID: v.ID, Size: v.Size, Status: v.Status, Multiattach: v.Multiattach, Attachments: v.Attachments, CreatedAt: v.CreatedAt})
+			all = append(all, volume.Volume{ID: v.ID, Size: v.Size, Status: v.Status, Multiattach: v.Multiattach, Attachments: servers(v.Attachments), CreatedAt: v.CreatedAt})
 		}
 		return attachments <= paging.MaxItems
 	})

@@ -22,7 +22,10 @@ func (s *Service) backupsOf(ctx context.Context, id volume.ID) (all backups, err
 		page, more, err := s.cloud.Backups(ctx, volume.SnapshotPage{Volume: id, Marker: volume.SnapshotID(marker)})
 		return page, more, volume.ListChanged(err, marker)
 	}, func(b volume.Snapshot) string { return string(b.ID) }, func(page []volume.Snapshot) bool {
-		all = append(all, page...)
+		for _, b := range page {
+			b.Metadata = nil // nobody asks for it, and a cloud chooses how much it is
+			all = append(all, b)
+		}
 		return true
 	})
 	return all, observe.EndlessList(err, "the backups of volume "+string(id))

@@ -37,7 +37,7 @@ func Why(c v1alpha1.Change) string { return printable.Line(c.Refused) + " (" + f
 
 // Refusal is one change that generate refuses: what changes, why it is refused, and the flags that allow it. It has several lines.
 func Refusal(c v1alpha1.Change) string {
-	return Accepted(c) + "\n  why it is refused: " + c.Refused + "\n  to allow it: " + flagsOf(c)
+	return Accepted(c) + "\n  why it is refused: " + printable.Line(c.Refused) + "\n  to allow it: " + flagsOf(c)
 }
 
 // Accepted is one change that nothing stands against any more: what changes, and in which objects.

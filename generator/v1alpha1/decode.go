@@ -19,6 +19,7 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/internal/documents"
+	"github.com/cinder-csi/cinder-csi/internal/printable"
 )
 
 // NewerError says that a document was written by a newer generator than this one.
@@ -115,7 +116,9 @@ func decode(file string, data []byte, into any, h header) error {
 	if err := d.header(root, h); err != nil {
 		return err
 	}
-	d.visible(root)
+	if h.kind == KindDistribution { // the others have names of a cloud, which each output escapes
+		d.visible(root)
+	}
 	d.walk(root, reflect.TypeOf(into).Elem(), "")
 	if err := d.err(); err != nil {
 		return err
@@ -158,7 +161,7 @@ func (d *decoder) problem(line int, format string, args ...any) {
 		d.more++
 		return
 	}
-	d.problems = append(d.problems, where+": "+fmt.Sprintf(format, args...))
+	d.problems = append(d.problems, printable.Line(where+": "+fmt.Sprintf(format, args...)))
 }
 
 // mostProblems are what one message lists: more than a person reads at once, and a bound for a text of somebody else.

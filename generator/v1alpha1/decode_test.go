@@ -78,6 +78,7 @@ func TestEveryMistakeIsNamedWithFileLineKeyAndWhatIsRight(t *testing.T) {
 		{"an anchor that is not there", head + "spec: *b\n", "c.yaml: *b refers to an anchor &b that the file does not have"},
 		{"a program", "\x7fELF\x02\x01\x00\x00\xff", "c.yaml: is no text; want YAML or JSON"},
 		{"a control character", "a: \x07\n", "holds a control character, which YAML does not allow"},
+		{"a line of its own", head + "\"x\\n::notice::y\": 1\n", "c.yaml:3: unknown key x ::notice::y"},
 		{"a character that turns a line", head + "spec:\n  clusterID: a\u202eb\n", "c.yaml:4: holds U+202E, which nobody sees"},
 		{"the same, escaped", head + "spec: {roles: {node: {podLabels: {\"a\\u200b\": x}}}}\n", "c.yaml:3: holds U+200B, which nobody sees"},
 		{"a key of the spec at the top", head + "clusterID: x\n", "c.yaml:3: unknown key clusterID; it belongs below spec"},

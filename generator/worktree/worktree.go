@@ -254,7 +254,7 @@ type FileChange struct {
 // InTheWay is what is wrong with a foreign file.
 func (c FileChange) InTheWay() string {
 	if c.Misleads {
-		return "this generator did not write the file, and Argo CD or kustomize would build by it"
+		return "this generator did not write the file, and Argo CD, Flux or kustomize would build by it"
 	}
 	return "this generator did not write the file"
 }
@@ -319,7 +319,7 @@ func (d *Dir) Misleading(want map[string][]byte) ([]FileChange, error) {
 }
 
 // otherTools are the names by which such a tool chooses how it builds a directory.
-var otherTools = []string{"kustomization.yaml", "kustomization.yml", "Kustomization", "Chart.yaml"}
+var otherTools = []string{"kustomization.yaml", "kustomization.yml", "Kustomization", "Chart.yaml", ".sourceignore"}
 
 func (d *Dir) change(p string, want map[string][]byte) (FileChange, bool, error) {
 	content, wanted := want[p]

@@ -62,7 +62,7 @@ var mayImport = rules{
 	"internal/diagnosis/support":       {"internal/cluster", "internal/diagnosis", "internal/printable", "internal/secret"},
 	"internal/diagnosis/command":       {"driver/cause", "driver/contract", "internal/checkout", "internal/cluster", "internal/diagnosis", "internal/diagnosis/support", "internal/printable", "internal/shell", "internal/cloud"}, // kubectl-cinder links it
 
-	"generator/v1alpha1":            {"driver/contract", "internal/documents"},
+	"generator/v1alpha1":            {"driver/contract", "internal/documents", "internal/printable"},
 	"generator/inspect":             {"generator/v1alpha1", "internal/cloud", "internal/paging"},
 	"generator/plan":                {"generator/v1alpha1", "driver/contract", "driver/config", "internal/cloudconf", "manifests", "charts", "internal/pages", "internal/secret"},
 	"generator/field":               {},

@@ -68,6 +68,9 @@ func (e *extReader) read(block, length int64) ([]byte, error) {
 	return b, nil
 }
 
+// mostDescriptors are the bytes of descriptors that are read, for 128 TiB.
+const mostDescriptors = 64 << 20
+
 func (e *extReader) onlyMkfsInodes() (bool, error) {
 	const reserved = 11 // inodes 1 to 10 and lost+found
 	perGroup, blocksPerGroup := e.u32(0x28), e.u32(0x20)
@@ -75,6 +78,9 @@ func (e *extReader) onlyMkfsInodes() (bool, error) {
 		return false, nil
 	}
 	groups := e.u32(0x00) / perGroup
+	if groups*e.descriptor > mostDescriptors {
+		return false, nil
+	}
 	// One descriptor after the other: the copy chooses how many there are.
 	descriptors := bufio.NewReader(io.NewSectionReader(e.r, (e.u32(0x14)+1)*e.block, groups*e.descriptor))
 	used, little, d := int64(0), binary.LittleEndian, make([]byte, e.descriptor)
@@ -87,6 +93,9 @@ func (e *extReader) onlyMkfsInodes() (bool, error) {
 		free, table := int64(little.Uint16(d[0x0E:])), int64(little.Uint32(d[0x08:]))
 		if e.descriptor >= 64 {
 			free, table = free|int64(little.Uint16(d[0x2E:]))<<16, table|int64(little.Uint32(d[0x28:]))<<32
+		}
+		if free > perGroup {
+			return false, nil
 		}
 		if used += perGroup - free; group == 0 {
 			e.inodeTable = table

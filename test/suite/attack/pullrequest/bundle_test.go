@@ -304,7 +304,7 @@ func TestACheckProvesTheBaseThatAPullRequestChanges(t *testing.T) {
 
 // Argo CD, Flux and kustomize choose by such a file how they build a directory. No other file changes.
 func TestACheckFindsAFileThatMakesOtherToolsBuildSomethingElse(t *testing.T) {
-	names := []string{".argocd-source.yaml", ".argocd-source-cinder-csi.yaml", "kustomization.yaml", "kustomization.yml", "Kustomization", "Chart.yaml"}
+	names := []string{".argocd-source.yaml", ".argocd-source-cinder-csi.yaml", "kustomization.yaml", "kustomization.yml", "Kustomization", "Chart.yaml", ".sourceignore"}
 	for _, of := range [][2]string{{"vanilla", "kustomize"}, {"vanilla", "helm"}, {"hypershift", "kustomize"}, {"hypershift", "helm"}} {
 		dir := bundleOf(t, of[0], of[1])
 		args := []string{"generate", "--inventory", "../../../../overlays/inventory.yaml", "--output-dir", dir}
@@ -333,7 +333,7 @@ func TestACheckFindsAFileThatMakesOtherToolsBuildSomethingElse(t *testing.T) {
 		}{{append(slices.Clone(args), "--check"), cli.Different, fmt.Sprintf(": %d in the way", len(planted))}, {args, cli.Refused, "move it"}, {[]string{"validate", dir}, cli.Failure, "move it"}} {
 			stdout, stderr, code := pipeline(t, test.args...)
 			says := stdout + stderr
-			if code != test.code || !strings.Contains(says, test.also) || !strings.Contains(says, "Argo CD or kustomize would build by it") {
+			if code != test.code || !strings.Contains(says, test.also) || !strings.Contains(says, "Argo CD, Flux or kustomize would build by it") {
 				t.Errorf("%s %v: want exit %d, got %d: %s", of, test.args[:1], test.code, code, says)
 			}
 			for _, name := range planted {
