@@ -15,7 +15,8 @@ const clockSkew = time.Minute
 
 // Recheck is NamedWith for an object that this call created after it had searched for the name at a time. Any other object of the name appeared
 // after that search. So calls that recheck at the same time share one list of everything that was created since the first of their searches.
-// A call searches for its name alone if its object is not in that list, or if its name needs a wait. So does every call if the list fails.
+// A call searches for its name alone if that list has not exactly its object, or if its name needs a wait. So does every call if the list fails.
+// A search asks whose each object is, and the list does not.
 func (r *Resource[T]) Recheck(ctx context.Context, name string, object T, searched time.Time) ([]T, error) {
 	own := r.Candidate(object)
 	if r.ListCreated == nil || own.CreatedAt.IsZero() {
@@ -24,13 +25,10 @@ func (r *Resource[T]) Recheck(ctx context.Context, name string, object T, search
 	// The clock of Cinder says when the object was created, and that of the driver how long before that the search was at most.
 	created, complete := r.created.list(ctx, own.CreatedAt.Add(-time.Since(searched)-clockSkew), r.patience(), r.ListCreated)
 	found := slices.DeleteFunc(slices.Clone(created), func(other T) bool { return r.Candidate(other).Name != name })
-	known := slices.ContainsFunc(found, func(other T) bool { return r.Candidate(other).ID == own.ID })
-	deleting := slices.ContainsFunc(found, func(other T) bool { return r.Candidate(other).BeingDeleted })
-	if !complete || !known || deleting {
+	if !complete || len(found) != 1 || r.Candidate(found[0]).ID != own.ID || r.Candidate(found[0]).BeingDeleted {
 		return r.NamedWith(ctx, name, own.ID)
 	}
 	r.holdOffs.endAccepted(r.Noun + " " + name)
-	r.sort(found)
 	return found, nil
 }
 

@@ -66,9 +66,9 @@ func TestARecheckFindsEveryObjectOfItsName(t *testing.T) {
 		searches int
 	}{
 		"alone":                       {want: "own"},
-		"a duplicate that is younger": {spoil: func(c *objectCloud, now time.Time) { c.add("z", "name", now) }, want: "own z"},
-		"an older one of a replica":   {spoil: func(c *objectCloud, now time.Time) { c.add("a", "name", now.Add(-20*time.Second)) }, want: "a own"},
-		"a clock that is behind":      {spoil: func(c *objectCloud, now time.Time) { c.add("a", "name", now.Add(-70*time.Second)) }, want: "a own"},
+		"a duplicate that is younger": {spoil: func(c *objectCloud, now time.Time) { c.add("z", "name", now) }, want: "own z", searches: 1},
+		"an older one of a replica":   {spoil: func(c *objectCloud, now time.Time) { c.add("a", "name", now.Add(-20*time.Second)) }, want: "a own", searches: 1},
+		"a clock that is behind":      {spoil: func(c *objectCloud, now time.Time) { c.add("a", "name", now.Add(-70*time.Second)) }, want: "a own", searches: 1},
 		"one of another name":         {spoil: func(c *objectCloud, now time.Time) { c.add("x", "other", now) }, want: "own"},
 		"the list fails":              {spoil: func(c *objectCloud, _ time.Time) { c.fails = errors.New("HTTP 500") }, want: "own", searches: 1},
 		"the list has a further page": {spoil: func(c *objectCloud, _ time.Time) { c.more = true }, want: "own", searches: 1},
