@@ -186,7 +186,9 @@ func (r *Redactor) value(found string) string {
 	}
 	r.learnText(value)
 	if strings.HasPrefix(found, "[") {
-		r.learnArray(found)
+		for _, one := range strings.FieldsFunc(found, func(c rune) bool { return strings.ContainsRune("[],\"'\\\n", c) }) {
+			r.learnText(one)
+		}
 		return inArray(found)
 	}
 	quote := ""
@@ -194,12 +196,6 @@ func (r *Redactor) value(found string) string {
 		quote = found[:i+1]
 	}
 	return quote + Redacted + quote
-}
-
-func (r *Redactor) learnArray(found string) {
-	for _, value := range strings.FieldsFunc(found, func(c rune) bool { return strings.ContainsRune("[],\"'\\\n", c) }) {
-		r.learnText(value)
-	}
 }
 
 // inArray is what stands in place of a list of secret values: a list with quotes as they were, so that JSON stays JSON.
