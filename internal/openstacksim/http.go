@@ -64,10 +64,9 @@ func (s *Sim) Handler() http.Handler { return http.HandlerFunc(s.serve) }
 func (s *Sim) serve(w http.ResponseWriter, r *http.Request) {
 	c := newCall(r)
 	c.beforeZed = s.volumeMinor() < NewestVolumeMinor
-	begun := time.Now()
-	c.begun = begun
+	c.begun = time.Now()
 	status := 0
-	defer func() { s.record(c, status, begun) }()
+	defer func() { s.record(c, status) }()
 
 	s.mu.Lock()
 	c.id, c.pageSize = "req-"+s.newID(), cmp.Or(s.config.PageSize, maxLimit)
