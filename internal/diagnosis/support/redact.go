@@ -112,7 +112,9 @@ var (
 	// userInfo is the part of a URL before the host. A password that nobody escaped may have every sign, so the last @ ends it. A digest of an
 	// image also follows an @.
 	userInfo = regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*:\\?/\\?/)([^\s<>"]*)@(sha256:[0-9a-f]{64})?`)
-	pemKey   = regexp.MustCompile(`(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----.*?(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|$)`)
+	// openingQuote may have backslashes before it.
+	openingQuote = regexp.MustCompile(`^\\*["']`)
+	pemKey       = regexp.MustCompile(`(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----.*?(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|$)`)
 )
 
 // secretName reports whether the value of a key is a secret.
@@ -191,10 +193,7 @@ func (r *Redactor) value(found string) string {
 		}
 		return inArray(found)
 	}
-	quote := ""
-	if i := strings.IndexFunc(found, func(c rune) bool { return c != '\\' }); i >= 0 && (found[i] == '"' || found[i] == '\'') {
-		quote = found[:i+1]
-	}
+	quote := openingQuote.FindString(found)
 	return quote + Redacted + quote
 }
 
@@ -204,10 +203,7 @@ func inArray(found string) string {
 	if strings.TrimLeft(inner, "]") == "" {
 		return found // an empty list
 	}
-	quote := ""
-	if i := strings.IndexFunc(inner, func(c rune) bool { return c != '\\' }); i >= 0 && (inner[i] == '"' || inner[i] == '\'') {
-		quote = inner[:i+1]
-	}
+	quote := openingQuote.FindString(inner)
 	return "[" + quote + Redacted + quote + "]"
 }
 
