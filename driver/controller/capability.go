@@ -13,7 +13,7 @@ import (
 
 type mode = csi.VolumeCapability_AccessMode_Mode
 
-// modes says of each access mode whether several servers use the volume at the same time, and at least one writes. Then its type must be multiattach.
+// modes has, for each access mode, whether several servers use the volume at the same time, and at least one writes. Then its type must be multiattach.
 // A mode that is not listed is unknown. Several readers need no multiattach type: the upstream driver creates such volumes of any type, and the
 // attach to a second server reports the error.
 var modes = map[mode]bool{
