@@ -316,10 +316,7 @@ var faultNames = map[int]string{
 
 // fault is an error as Cinder and Nova send it.
 func fault(status int, message string) reply {
-	name, ok := faultNames[status]
-	if !ok {
-		name = "computeFault"
-	}
+	name := cmp.Or(faultNames[status], "computeFault")
 	body, r := obj{{"code", status}, {"message", message}}, reply{status: status}
 	if status == http.StatusRequestEntityTooLarge {
 		body = append(body, pair{"retryAfter", "0"})

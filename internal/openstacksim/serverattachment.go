@@ -180,8 +180,7 @@ const virtioNames = 26
 
 // newDisk uses the first free device name.
 func (s *Sim) newDisk(v *server, want attachRequest) *disk {
-	most := s.config.MaxDisks
-	most = cmp.Or(most, virtioNames)
+	most := cmp.Or(s.config.MaxDisks, virtioNames)
 	if len(v.disks)+1 >= most {
 		panic(fault(http.StatusForbidden, fmt.Sprintf("The maximum allowed number of disk devices (%d) to attach to a single instance has been exceeded.", most)))
 	}
