@@ -6,8 +6,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/cinder-csi/cinder-csi/driver/attach"
 	"github.com/cinder-csi/cinder-csi/driver/config"
 	"github.com/cinder-csi/cinder-csi/driver/controller"
@@ -26,7 +24,11 @@ import (
 
 // newController returns the controller service of all clouds. It calls loggedIn after the first login to each cloud.
 func (p *process) newController(work context.Context, loggedIn func()) (*controller.Server, error) {
-	clouds, shared := map[string]controller.Cloud{}, newSharedByClouds(p.registry)
+	clouds := map[string]controller.Cloud{}
+	shared := &sharedByClouds{
+		requests: telemetry.NewOpenStack(p.registry), budgets: telemetry.NewBudgets(p.registry),
+		hubs: telemetry.NewHubs(p.registry), quota: telemetry.NewQuota(p.registry), duplicates: telemetry.NewDuplicates(p.registry),
+	}
 	for _, name := range p.clouds() {
 		services, err := p.newCloud(work, name, shared, loggedIn)
 		if err != nil {
@@ -59,13 +61,6 @@ type sharedByClouds struct {
 	hubs       *telemetry.Hubs
 	quota      *telemetry.Quota
 	duplicates *telemetry.Duplicates
-}
-
-func newSharedByClouds(registry prometheus.Registerer) *sharedByClouds {
-	return &sharedByClouds{
-		requests: telemetry.NewOpenStack(registry), budgets: telemetry.NewBudgets(registry),
-		hubs: telemetry.NewHubs(registry), quota: telemetry.NewQuota(registry), duplicates: telemetry.NewDuplicates(registry),
-	}
 }
 
 // newCloud returns the domain services of one cloud. It logs in in the background.

@@ -92,9 +92,7 @@ func (c *configuration) read() (file *cloudconf.File, options config.Settings, c
 func (c *configuration) complain(complaints []string) {
 	c.metrics.Complaints(len(complaints))
 	for _, complaint := range complaints {
-		if c.first(complaint) {
-			c.log.Warn("cloud.conf has a problem", "problem", complaint)
-		}
+		c.warn("cloud.conf has a problem", complaint)
 	}
 }
 
@@ -110,7 +108,7 @@ func (c *configuration) cloud(name string, options cloud.Options) (*cloud.Live, 
 			c.weaknesses(name, settings.Weaknesses())
 			c.note(settings.CANote)
 			for _, key := range settings.Unread {
-				c.unread(key)
+				c.warn("a key of clouds.yaml is not read", key)
 			}
 		}
 		return settings, err
@@ -141,9 +139,7 @@ func (c *configuration) weaknesses(cloud string, all []string) {
 	c.metrics.Insecure(insecure)
 	c.mu.Unlock()
 	for _, weakness := range all {
-		if c.first(weakness) {
-			c.log.Warn("a setting is insecure", "problem", weakness)
-		}
+		c.warn("a setting is insecure", weakness)
 	}
 }
 
@@ -162,10 +158,10 @@ func (c *configuration) first(warning string) bool {
 	return first
 }
 
-// unread logs each key of clouds.yaml that the driver does not read once.
-func (c *configuration) unread(problem string) {
+// warn logs each problem once.
+func (c *configuration) warn(message, problem string) {
 	if c.first(problem) {
-		c.log.Warn("a key of clouds.yaml is not read", "problem", problem)
+		c.log.Warn(message, "problem", problem)
 	}
 }
 

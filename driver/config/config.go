@@ -12,6 +12,7 @@ import (
 	"maps"
 	"net"
 	"net/netip"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -102,7 +103,7 @@ func (c *Config) Validate() error {
 	if c.Controller && c.WithCapacity && len(c.CloudNames) > 1 {
 		refuse("--with-capacity works with one cloud, but --cloud-name names %d: a request for capacity does not name its cloud", len(c.CloudNames))
 	}
-	if !validDriverName(c.DriverName) {
+	if !driverName.MatchString(c.DriverName) {
 		refuse("--driver-name %q is invalid: the CSI specification allows up to 63 letters, digits, dashes and dots, with a letter or digit at both ends", c.DriverName)
 	}
 	if !slices.Contains(contract.FileSystems, c.DefaultFSType) {
@@ -130,18 +131,7 @@ func (c *Config) Exposed() string {
 	return fmt.Sprintf("--endpoint %q: everybody who reaches this address can change every volume of the project; listen on unix://PATH or a loopback address", c.Endpoint)
 }
 
-func validDriverName(name string) bool {
-	if name == "" || len(name) > 63 {
-		return false
-	}
-	for i, c := range name {
-		inside := (c == '-' || c == '.') && i > 0 && i < len(name)-1
-		if !inside && (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') {
-			return false
-		}
-	}
-	return true
-}
+var driverName = regexp.MustCompile(`^[0-9a-zA-Z]([0-9a-zA-Z.-]{0,61}[0-9a-zA-Z])?$`)
 
 // TopologyKey is the topology key for the driver name.
 func (c *Config) TopologyKey() string { return contract.TopologyKeyOf(c.DriverName) }

@@ -13,18 +13,17 @@ import (
 
 type mode = csi.VolumeCapability_AccessMode_Mode
 
-// modes says what the access modes require of a volume; a mode that is not listed is unknown. Several readers need no multiattach type: the
-// upstream driver creates such volumes of any type, and the attach to a second server reports the error.
-var modes = map[mode]struct {
-	multiattach bool // several servers use the volume at the same time, and at least one writes
-}{
-	csi.VolumeCapability_AccessMode_SINGLE_NODE_WRITER:        {false},
-	csi.VolumeCapability_AccessMode_SINGLE_NODE_READER_ONLY:   {false},
-	csi.VolumeCapability_AccessMode_SINGLE_NODE_SINGLE_WRITER: {false},
-	csi.VolumeCapability_AccessMode_SINGLE_NODE_MULTI_WRITER:  {false},
-	csi.VolumeCapability_AccessMode_MULTI_NODE_READER_ONLY:    {false},
-	csi.VolumeCapability_AccessMode_MULTI_NODE_SINGLE_WRITER:  {true},
-	csi.VolumeCapability_AccessMode_MULTI_NODE_MULTI_WRITER:   {true},
+// modes has, for each access mode, whether several servers use the volume at the same time, and at least one writes. Then its type must be multiattach.
+// A mode that is not listed is unknown. Several readers need no multiattach type: the upstream driver creates such volumes of any type, and the
+// attach to a second server reports the error.
+var modes = map[mode]bool{
+	csi.VolumeCapability_AccessMode_SINGLE_NODE_WRITER:        false,
+	csi.VolumeCapability_AccessMode_SINGLE_NODE_READER_ONLY:   false,
+	csi.VolumeCapability_AccessMode_SINGLE_NODE_SINGLE_WRITER: false,
+	csi.VolumeCapability_AccessMode_SINGLE_NODE_MULTI_WRITER:  false,
+	csi.VolumeCapability_AccessMode_MULTI_NODE_READER_ONLY:    false,
+	csi.VolumeCapability_AccessMode_MULTI_NODE_SINGLE_WRITER:  true,
+	csi.VolumeCapability_AccessMode_MULTI_NODE_MULTI_WRITER:   true,
 }
 
 // needsMultiattach reports whether several servers will use a volume with these capabilities at the same time. It refuses file systems for
@@ -38,11 +37,11 @@ func needsMultiattach(capabilities []*csi.VolumeCapability) (bool, error) {
 		if c.GetBlock() == nil && c.GetMount() == nil {
 			return false, missingField("access type, block or mount, in a volume capability")
 		}
-		m, known := modes[c.GetAccessMode().GetMode()]
+		shared, known := modes[c.GetAccessMode().GetMode()]
 		if !known {
 			return false, volume.Errorf(volume.InvalidArgument, "access mode %s is unknown", c.GetAccessMode().GetMode())
 		}
-		if m.multiattach && c.GetMount() != nil {
+		if shared && c.GetMount() != nil {
 			return false, sharedFileSystem(c)
 		}
 		if err := contract.CheckText("fsType", c.GetMount().GetFsType()); err != nil {
@@ -51,7 +50,7 @@ func needsMultiattach(capabilities []*csi.VolumeCapability) (bool, error) {
 		if err := validateMountFlags(c.GetMount().GetMountFlags()); err != nil {
 			return false, err
 		}
-		multiattach = multiattach || m.multiattach
+		multiattach = multiattach || shared
 	}
 	return multiattach, nil
 }
@@ -67,7 +66,7 @@ func (s *Server) validatePublish(ctx context.Context, id string, c *csi.VolumeCa
 	if err := validateMountFlags(c.GetMount().GetMountFlags()); err != nil {
 		return err
 	}
-	if !modes[c.GetAccessMode().GetMode()].multiattach || c.GetMount() == nil {
+	if !modes[c.GetAccessMode().GetMode()] || c.GetMount() == nil {
 		return nil
 	}
 	if s.o.Strict {

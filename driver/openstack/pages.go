@@ -19,15 +19,9 @@ import (
 
 // links is the entry <collection>_links of an answer, which is there if a further page exists. The driver does not follow the link: it asks
 // for the next page by marker, at the endpoint in the catalog.
-type links cloud.Items[struct {
+type links = cloud.Items[struct {
 	Rel string `json:"rel"`
 }]
-
-func (l *links) UnmarshalJSON(data []byte) error {
-	return (*cloud.Items[struct {
-		Rel string `json:"rel"`
-	}])(l).UnmarshalJSON(data)
-}
 
 // maxNamed is how many objects with one name the driver accepts. Names are not unique in Cinder, but more than a few objects with one name
 // are a mistake. The driver must not keep an endless list in memory.

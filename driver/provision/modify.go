@@ -30,7 +30,7 @@ type Change struct {
 //
 // The type comes first: only that change can be impossible, and then nothing has changed. InvalidArgument where the volume can never get the
 // type, Conflict where it cannot in its present status.
-func (s *Service) Modify(ctx context.Context, id volume.ID, c Change) error {
+func (s *Service) Modify(ctx context.Context, id volume.ID, c Change) (err error) {
 	if !id.Exists() {
 		return volume.NoVolume(id).Op("modify")
 	}
@@ -50,17 +50,20 @@ func (s *Service) Modify(ctx context.Context, id volume.ID, c Change) error {
 	if v.Status.Meaning().Extend == volume.BeingDeleted {
 		return volume.Errorf(volume.NotFound, "volume %s is being deleted", id).Op("modify")
 	}
-	retyped := false
+	wrote := false
+	defer func() {
+		if wrote {
+			err = volume.AfterWrite(err)
+		}
+	}()
 	if c.Type != "" && v.Type != c.Type {
-		if retyped, err = s.retype(ctx, lock, v, c); err != nil {
+		retyped, err := s.retype(ctx, lock, v, c)
+		if err != nil {
 			return err
 		}
+		wrote = retyped
 		if v, err = s.relocked(ctx, lock, v); err != nil {
-			err = volume.WithOp(err, "modify")
-			if retyped {
-				err = volume.AfterWrite(err)
-			}
-			return err
+			return volume.WithOp(err, "modify")
 		}
 	}
 	missing := map[string]string{}
@@ -69,22 +72,14 @@ func (s *Service) Modify(ctx context.Context, id volume.ID, c Change) error {
 			missing[key] = value
 		}
 	}
-	wrote := retyped
 	if len(missing) > 0 {
 		err = s.cloud.AddMetadata(ctx, id, missing)
-		if retyped {
-			err = volume.AfterWrite(err)
-		}
 		if err != nil {
 			return err
 		}
 		wrote = true
 	}
-	err = s.removeMetadata(ctx, v, c.Remove)
-	if wrote {
-		err = volume.AfterWrite(err)
-	}
-	return err
+	return s.removeMetadata(ctx, v, c.Remove)
 }
 
 // removeMetadata removes the keys that v has, one request for each. Cinder can also replace all metadata at once, but that would undo

@@ -54,7 +54,7 @@ func New(cloud volume.Cloud, waiter volume.Waiter, o Options) *Service {
 	o.Recent = cmp.Or(o.Recent, &observe.Recent{})
 	s := &Service{
 		cloud: cloud, volumes: observe.Volumes{Cloud: cloud, Waiter: waiter, Log: o.Log}, owner: o.Owner, log: o.Log, locks: o.Locks,
-		zones: newZoneCache(), quotas: newQuotaCache(o.ObserveQuotas), recent: o.Recent,
+		zones: &zoneCache{lock: make(chan struct{}, 1)}, quotas: newQuotaCache(o.ObserveQuotas), recent: o.Recent,
 	}
 	s.resource = &idempotent.Resource[volume.Volume]{
 		Noun: "volume", List: cloud.VolumesNamed, Candidate: s.candidate, AwaitDeletable: s.awaitDeletable, Requests: o.Requests, Log: o.Log, CountDuplicate: o.CountDuplicate,

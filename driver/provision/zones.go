@@ -26,8 +26,6 @@ type zoneCache struct {
 	until  time.Time     // when the next call reads them again
 }
 
-func newZoneCache() *zoneCache { return &zoneCache{lock: make(chan struct{}, 1)} }
-
 // volumeZones returns the names of the volume zones; nil where the driver cannot know them. Unread is why, if Cinder did not answer.
 func (s *Service) volumeZones(ctx context.Context) (names []string, unread error) {
 	cache := s.zones

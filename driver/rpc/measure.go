@@ -43,16 +43,9 @@ func Track(list *operation.List, log *slog.Logger) Wrapper {
 		stop := logSlow(ctx, log, progress, append([]any{"method", method}, of...))
 		resp, err := handler(ctx, req)
 		stop()
-		end(status.Code(err).String(), messageOf(err), causeOf(err))
+		end(status.Code(err).String(), status.Convert(err).Message(), causeOf(err))
 		return resp, err
 	}
-}
-
-func messageOf(err error) string {
-	if err == nil {
-		return ""
-	}
-	return status.Convert(err).Message()
 }
 
 // logSlow logs what an RPC waits for, after slowAfter and then each time the duration has doubled, until stop.

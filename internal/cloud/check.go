@@ -56,16 +56,9 @@ func FailureOf(err error) string {
 }
 
 func isTLS(err error) bool {
-	var (
-		verification *tls.CertificateVerificationError
-		record       tls.RecordHeaderError
-		alert        tls.AlertError
-		authority    x509.UnknownAuthorityError
-		host         x509.HostnameError
-		invalid      x509.CertificateInvalidError
-	)
-	return errors.Is(err, http.ErrSchemeMismatch) || errors.As(err, &verification) || errors.As(err, &record) || errors.As(err, &alert) ||
-		errors.As(err, &authority) || errors.As(err, &host) || errors.As(err, &invalid)
+	return errors.Is(err, http.ErrSchemeMismatch) || errors.As(err, new(*tls.CertificateVerificationError)) ||
+		errors.As(err, new(tls.RecordHeaderError)) || errors.As(err, new(tls.AlertError)) || errors.As(err, new(x509.UnknownAuthorityError)) ||
+		errors.As(err, new(x509.HostnameError)) || errors.As(err, new(x509.CertificateInvalidError))
 }
 
 // PingService checks that a service of the catalog answers, as Ping does for Keystone. The request has no token, so that the service does not
@@ -151,11 +144,9 @@ func (c *Cloud) readExpiry(ctx context.Context) (time.Time, error) {
 	return expiryOf(shown.Credential.Expires), err
 }
 
+// expiryOf is the zero time for a text that is none.
 func expiryOf(text string) time.Time {
-	at, err := time.Parse(keystoneTime, strings.TrimSuffix(text, "Z"))
-	if err != nil {
-		return time.Time{}
-	}
+	at, _ := time.Parse(keystoneTime, strings.TrimSuffix(text, "Z"))
 	return at
 }
 

@@ -332,12 +332,7 @@ func (w Workload) DriverName() string {
 			}
 		}
 	}
-	for _, c := range Containers(w.Pod) {
-		if IsCinderDriver(c) {
-			return flagOf(c, "--driver-name", UpstreamName)
-		}
-	}
-	return ""
+	return w.driverFlag("--driver-name", UpstreamName)
 }
 
 // Containers are all containers of a pod: a driver may be a sidecar of Kubernetes, which is an init container that goes on.
@@ -347,10 +342,13 @@ func Containers(pod corev1.PodSpec) []corev1.Container {
 
 // ClusterID is the value of --cluster of the Cinder driver that the workload runs, by which its volumes are marked in Cinder. It is empty
 // if the workload has none, or takes it from elsewhere.
-func (w Workload) ClusterID() string {
+func (w Workload) ClusterID() string { return w.driverFlag("--cluster", "") }
+
+// driverFlag is the value of a flag of the Cinder driver that the workload runs.
+func (w Workload) driverFlag(flag, otherwise string) string {
 	for _, c := range Containers(w.Pod) {
 		if IsCinderDriver(c) {
-			return flagOf(c, "--cluster", "")
+			return flagOf(c, flag, otherwise)
 		}
 	}
 	return ""

@@ -102,9 +102,7 @@ func (g Given) line(do string) string {
 	switch {
 	case !is || flags == "":
 		return do
-	case program == "kubectl cinder":
-		return do + " " + flags
-	case program == "cinder-csi-generator": // its flags belong to the command
+	case program == "kubectl cinder", program == "cinder-csi-generator": // their flags belong to the command
 		return do + " " + flags
 	}
 	return "$ " + program + " " + flags + " " + rest

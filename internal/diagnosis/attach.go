@@ -80,7 +80,8 @@ func (s *walk) attach() {
 		s.done(stepAttach, "the volume is attached to node %s; %s", node, s.volumeText())
 		return
 	}
-	if other := s.otherThan(node); other != nil && (own == nil || s.event("FailedAttachVolume") != nil) {
+	other := first(s.Attachments, func(a storagev1.VolumeAttachment) bool { return a.Spec.NodeName != node })
+	if other != nil && (own == nil || s.event("FailedAttachVolume") != nil) {
 		s.elsewhere(*p, *other)
 		return
 	}
@@ -154,11 +155,6 @@ func (s *walk) stuckAdvice(log string) []string {
 		"do not reset the status of the volume while the server may use the disk: " + pages.FreeAStuckVolume.String(),
 	}
 	return append(do, s.listAttachments()...)
-}
-
-// otherThan is a VolumeAttachment of another node: first one that is not attached any more.
-func (s *walk) otherThan(node string) *storagev1.VolumeAttachment {
-	return first(s.Attachments, func(a storagev1.VolumeAttachment) bool { return a.Spec.NodeName != node })
 }
 
 // elsewhere is a volume that another node has: it must be detached there first.

@@ -34,22 +34,19 @@ func (s *walk) consumer() {
 		})
 		return
 	}
-	if p := s.Pods[0]; strings.Contains(whyUnscheduled(p), "provisioning failed for PVC") {
+	if c := notScheduled(s.Pods[0]); c != nil && strings.Contains(c.Message, "provisioning failed for PVC") {
 		// The provisioner gives the choice back after a final error, and the scheduler chooses again.
-		s.done(stepPod, "the scheduler chooses a node for pod %s again: the driver could not create the volume for the last one", p.Name)
+		s.done(stepPod, "the scheduler chooses a node for pod %s again: the driver could not create the volume for the last one", s.Pods[0].Name)
 		return
 	}
 	s.unscheduled(s.Pods[0])
 }
 
-// whyUnscheduled is the message of the scheduler.
-func whyUnscheduled(p corev1.Pod) string {
-	for _, c := range p.Status.Conditions {
-		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
-			return c.Message
-		}
-	}
-	return ""
+// notScheduled is the condition with the message of the scheduler; nil if there is none.
+func notScheduled(p corev1.Pod) *corev1.PodCondition {
+	return first(p.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse
+	})
 }
 
 // unscheduled says why the scheduler finds no node.
@@ -58,10 +55,8 @@ func (s *walk) unscheduled(p corev1.Pod) {
 		Name: stepPod, State: Waiting, What: "pod " + p.Name + " has no node yet", Since: since(p.CreationTimestamp.Time),
 		Do: []string{s.describePod(p)},
 	}
-	for _, c := range p.Status.Conditions {
-		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
-			step.Why, step.Since = c.Message, since(c.LastTransitionTime.Time)
-		}
+	if c := notScheduled(p); c != nil {
+		step.Why, step.Since = c.Message, since(c.LastTransitionTime.Time)
 	}
 	switch {
 	case strings.Contains(step.Why, "max volume count"):

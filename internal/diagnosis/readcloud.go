@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"slices"
 
 	"github.com/gophercloud/gophercloud/v2"
 
@@ -133,10 +134,8 @@ func (r *reader) readQuota(ctx context.Context) {
 // serverIDs are the servers that Cinder's attachments name, and those of the nodes, as the driver registered them.
 func (r *reader) serverIDs() []string {
 	var ids []string
-	seen := map[string]bool{"": true}
 	add := func(id string) {
-		if !seen[id] {
-			seen[id] = true
+		if id != "" && !slices.Contains(ids, id) {
 			ids = append(ids, id)
 		}
 	}

@@ -136,10 +136,6 @@ func (f *NodeReadings) provider() string {
 // readWaiting diagnoses each volume that waits on the node. What was read about the node counts even if a volume cannot be read. A volume that
 // is gone since it was listed waits no more, and another error becomes a gap.
 func (f *NodeReadings) readWaiting(ctx context.Context, r *reader) {
-	seen := map[Gap]bool{}
-	for _, g := range r.readings.Gaps {
-		seen[g] = true
-	}
 	for i, volume := range f.waiting() {
 		if i >= maxWaiting {
 			f.NotDiagnosed = append(f.NotDiagnosed, volume)
@@ -156,8 +152,8 @@ func (f *NodeReadings) readWaiting(ctx context.Context, r *reader) {
 		}
 		report := Diagnose(readings)
 		for _, g := range report.Unseen {
-			if !seen[g] {
-				seen[g], r.readings.Gaps = true, append(r.readings.Gaps, g)
+			if !slices.Contains(r.readings.Gaps, g) {
+				r.readings.Gaps = append(r.readings.Gaps, g)
 			}
 		}
 		f.Waiting = append(f.Waiting, report)

@@ -248,23 +248,19 @@ func (r *recovery) volumes(all []RecoverableVolume) {
 	var claims ambiguous
 	for _, v := range all {
 		r.modes[v.ID] = knownMode(v.Metadata)
-		if v.Metadata[contract.MetadataCluster] != r.Cluster {
-			continue
-		}
-		if !shell.IsID(v.ID) {
+		backup := contract.RestoreFrom(v.Metadata)
+		switch why, is := withoutData[v.Status]; {
+		case v.Metadata[contract.MetadataCluster] != r.Cluster:
+		case !shell.IsID(v.ID):
 			r.leaveOut("volume", v.ID, "its ID is no UUID")
-			continue
-		}
-		if why, is := withoutData[v.Status]; is {
+		case is:
 			r.leaveOut("volume", v.ID, "status "+v.Status+": "+why)
-			continue
-		}
-		if backup := contract.RestoreFrom(v.Metadata); backup != "" {
+		case backup != "":
 			r.leaveOut("volume", v.ID, fmt.Sprintf("it does not have the data of backup %q yet: the driver had still to restore that into it", backup))
-			continue
+		default:
+			mine = append(mine, v)
+			claims.add(v.ID, claimOfVolume(v), volumeNameOf(v))
 		}
-		mine = append(mine, v)
-		claims.add(v.ID, claimOfVolume(v), volumeNameOf(v))
 	}
 	for _, v := range mine {
 		if r.Namespace == "" || r.Namespace == claimOfVolume(v).namespace {
@@ -429,7 +425,6 @@ func (r *recovery) snapshots(kind string, all []RecoverableSnapshot) {
 	for _, s := range all {
 		switch why, is := unfinished[s.Status]; {
 		case s.Metadata[contract.MetadataCluster] != r.Cluster:
-			continue
 		case !shell.IsID(s.ID):
 			r.leaveOut(kind, s.ID, "its ID is no UUID")
 		case s.Metadata[contract.MetadataTemporary] != "":
@@ -460,15 +455,14 @@ func (r *recovery) snapshot(kind string, s RecoverableSnapshot, owners ambiguous
 	of, name := snapshotOf(s), contentNameOf(s)
 	one := Restored{Kind: kind, ID: s.ID, Namespace: of.namespace, Name: of.name}
 	note := func(format string, args ...any) { one.Notes = append(one.Notes, fmt.Sprintf(format, args...)) }
+	fill := func(format string, args ...any) { one.FillIns++; note(FillIn+": "+format, args...) }
 	switch others := owners.owners[of]; {
 	case of == (owner{}):
-		one.FillIns++
-		note(FillIn+": the metadata names no VolumeSnapshot (%q, %q). Write its namespace and name in place of %s, four times",
+		fill("the metadata names no VolumeSnapshot (%q, %q). Write its namespace and name in place of %s, four times",
 			s.Metadata[contract.MetadataSnapshotNamespace], s.Metadata[contract.MetadataSnapshotName], FillIn)
 		of = owner{FillIn, FillIn}
 	case len(others) > 1:
-		one.FillIns++
-		note(FillIn+": %d objects are of VolumeSnapshot %s/%s: %s. Keep one, and replace %s in it by %s. Delete these two documents for the others",
+		fill("%d objects are of VolumeSnapshot %s/%s: %s. Keep one, and replace %s in it by %s. Delete these two documents for the others",
 			len(others), of.namespace, of.name, strings.Join(others, ", "), FillIn, name)
 		name = FillIn
 	}

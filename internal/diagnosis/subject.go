@@ -35,10 +35,9 @@ var shortNames = map[string]Kind{
 
 // KindOf is the kind of a resource, as kubectl takes it.
 func KindOf(resource string) (Kind, bool) {
-	for _, k := range []Kind{Claim, Pod, Volume, Attachment, SnapshotOf, Cinder} {
-		if resource == string(k) {
-			return k, true
-		}
+	switch k := Kind(resource); k {
+	case Claim, Pod, Volume, Attachment, SnapshotOf, Cinder:
+		return k, true
 	}
 	k, found := shortNames[resource]
 	return k, found

@@ -1,8 +1,10 @@
 package openstacksim
 
 import (
+	"encoding/base64"
 	"net/http"
 	"slices"
+	"strings"
 )
 
 // AddApplicationCredential adds an application credential to the cloud and returns it. It generates a missing ID or secret.
@@ -13,10 +15,10 @@ func (s *Sim) AddApplicationCredential(a ApplicationCredential) ApplicationCrede
 
 func (s *Sim) addAppCred(a ApplicationCredential) *ApplicationCredential {
 	if a.ID == "" {
-		a.ID = s.newHex()
+		a.ID = strings.ReplaceAll(s.newID(), "-", "")
 	}
 	if a.Secret == "" {
-		a.Secret = s.newSecret(64)
+		a.Secret = base64.RawURLEncoding.EncodeToString(s.random(64))
 	}
 	s.appCreds = append(s.appCreds, &a)
 	return &a

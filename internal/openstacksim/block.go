@@ -18,7 +18,7 @@ var volumeRoutes = []route{
 	{"GET", "volumes/{id}/metadata", 0, show("metadata", func(s *Sim, c *call) any { return s.visible(c, c.vars["id"]).metadata })},
 	{"POST", "volumes/{id}/metadata", 0, (*Sim).mergeMetadata},
 	{"PUT", "volumes/{id}/metadata", 0, (*Sim).replaceMetadata},
-	{"GET", "volumes/{id}/metadata/{key}", 0, (*Sim).showMetadataItem},
+	{"GET", "volumes/{id}/metadata/{key}", 0, show("meta", func(s *Sim, c *call) any { return obj{{keyInPath(c), s.item(c).metadata[keyInPath(c)]}} })},
 	{"PUT", "volumes/{id}/metadata/{key}", 0, (*Sim).setMetadataItem},
 	{"DELETE", "volumes/{id}/metadata/{key}", 0, (*Sim).deleteMetadataItem},
 
@@ -58,7 +58,7 @@ var volumeRoutes = []route{
 	{"GET", "messages/{id}", 3, show("message", func(s *Sim, c *call) any { return s.oneMessage(c).view(c) })},
 	{"DELETE", "messages/{id}", 3, (*Sim).deleteMessage},
 
-	{"GET", "os-availability-zone", 0, (*Sim).listVolumeZones},
+	{"GET", "os-availability-zone", 0, show("availabilityZoneInfo", func(s *Sim, _ *call) any { return each(s.volumeZones, zone.view) })},
 	{"POST", "os-availability-zone", 0, (*Sim).noItem},
 	{"GET", "os-availability-zone/{id}", 0, (*Sim).noItem},
 	{"GET", "limits", 0, (*Sim).volumeLimits},

@@ -16,7 +16,9 @@ var serverRoutes = []route{
 	{"POST", "servers/{id}/os-volume_attachments", 0, (*Sim).attach},
 	{"GET", "servers/{id}/os-volume_attachments/{volume}", 0, (*Sim).showServerAttachment},
 	{"DELETE", "servers/{id}/os-volume_attachments/{volume}", 0, (*Sim).detach},
-	{"GET", "os-availability-zone", 0, (*Sim).listServerZones},
+	{"GET", "os-availability-zone", 0, show("availabilityZoneInfo", func(s *Sim, _ *call) any {
+		return each(s.serverZones, func(z zone) obj { return append(z.view(), pair{"hosts", nil}) })
+	})},
 	{"GET", "os-availability-zone/detail", 0, (*Sim).detailServerZones},
 	{"GET", "limits", 0, (*Sim).serverLimits},
 }

@@ -64,10 +64,9 @@ func (s *Sim) Handler() http.Handler { return http.HandlerFunc(s.serve) }
 func (s *Sim) serve(w http.ResponseWriter, r *http.Request) {
 	c := newCall(r)
 	c.beforeZed = s.volumeMinor() < NewestVolumeMinor
-	begun := time.Now()
-	c.begun = begun
+	c.begun = time.Now()
 	status := 0
-	defer func() { s.record(c, status, begun) }()
+	defer func() { s.record(c, status) }()
 
 	s.mu.Lock()
 	c.id, c.pageSize = "req-"+s.newID(), cmp.Or(s.config.PageSize, maxLimit)
@@ -317,10 +316,7 @@ var faultNames = map[int]string{
 
 // fault is an error as Cinder and Nova send it.
 func fault(status int, message string) reply {
-	name, ok := faultNames[status]
-	if !ok {
-		name = "computeFault"
-	}
+	name := cmp.Or(faultNames[status], "computeFault")
 	body, r := obj{{"code", status}, {"message", message}}, reply{status: status}
 	if status == http.StatusRequestEntityTooLarge {
 		body = append(body, pair{"retryAfter", "0"})

@@ -2,7 +2,6 @@ package openstacksim
 
 import (
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/hex"
 	"fmt"
 	"strings"
@@ -26,11 +25,6 @@ func uuid(b [16]byte) string {
 
 // newID is the UUID of a new object, from the seeded source.
 func (s *Sim) newID() string { return uuid([16]byte(s.random(16))) }
-
-func (s *Sim) newHex() string { return strings.ReplaceAll(s.newID(), "-", "") }
-
-// newSecret is n random bytes as Keystone writes secrets.
-func (s *Sim) newSecret(n int) string { return base64.RawURLEncoding.EncodeToString(s.random(n)) }
 
 func (s *Sim) random(n int) []byte {
 	b := make([]byte, n)

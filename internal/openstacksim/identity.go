@@ -210,30 +210,29 @@ func (s *Sim) scope(t *token, scope any) bool {
 	return len(t.roles) > 0
 }
 
+// subject is the token that a request is about: the user's own, or any for an administrator.
+func (s *Sim) subject(c *call, action string) *token {
+	t := s.valid(c.Header.Get("X-Subject-Token"))
+	if t == nil {
+		panic(identityNotFound(c, "Could not recognize Fernet token"))
+	}
+	if t.user.ID != c.token.user.ID && !c.token.admin() {
+		panic(identityForbidden(c, action))
+	}
+	return t
+}
+
 func (s *Sim) showToken(c *call) reply {
 	id := c.Header.Get("X-Subject-Token")
 	if id == "" {
 		return identityForbidden(c, "identity:validate_token")
 	}
-	t := s.valid(id)
-	if t == nil {
-		return identityNotFound(c, "Could not recognize Fernet token")
-	}
-	if t.user.ID != c.token.user.ID && !c.token.admin() {
-		return identityForbidden(c, "identity:validate_token")
-	}
+	t := s.subject(c, "identity:validate_token")
 	return reply{status: http.StatusOK, body: t.view(s, c), header: http.Header{"X-Subject-Token": {id}}}
 }
 
 func (s *Sim) revokeToken(c *call) reply {
-	t := s.valid(c.Header.Get("X-Subject-Token"))
-	if t == nil {
-		return identityNotFound(c, "Could not recognize Fernet token")
-	}
-	if t.user.ID != c.token.user.ID && !c.token.admin() {
-		return identityForbidden(c, "identity:revoke_token")
-	}
-	delete(s.tokens, t.id)
+	delete(s.tokens, s.subject(c, "identity:revoke_token").id)
 	return reply{status: http.StatusNoContent}
 }
 

@@ -18,7 +18,7 @@ type Request struct {
 // kept is how many requests the record keeps; the count continues.
 const kept = 1 << 15
 
-func (s *Sim) record(c *call, status int, begun time.Time) {
+func (s *Sim) record(c *call, status int) {
 	defer s.lock()()
 	s.counted++
 	if len(s.requests) == kept {
@@ -28,7 +28,7 @@ func (s *Sim) record(c *call, status int, begun time.Time) {
 	if c.service == identity {
 		body = "" // holds passwords
 	}
-	s.requests = append(s.requests, Request{c.Method, c.URL.Path, c.URL.RawQuery, c.echo, status, begun, time.Since(begun), body})
+	s.requests = append(s.requests, Request{c.Method, c.URL.Path, c.URL.RawQuery, c.echo, status, c.begun, time.Since(c.begun), body})
 }
 
 // Requests are the requests so far, oldest first. Of very many, only the latest remain.

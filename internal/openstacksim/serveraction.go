@@ -12,7 +12,7 @@ func (s *Sim) serverAction(c *call) reply {
 	if len(body) == 0 {
 		return fault(http.StatusBadRequest, "Malformed request body")
 	}
-	actions := map[string]func(*call, *server, any) reply{
+	actions := map[string]func(*call, *server, any){
 		"lock": lockServer, "unlock": unlockServer, "os-stop": stopServer, "os-start": startServer, "os-resetState": resetServer,
 	}
 	name := sortedKeys(body)[0]
@@ -21,11 +21,9 @@ func (s *Sim) serverAction(c *call) reply {
 		return fault(http.StatusBadRequest, "There is no such action: "+name)
 	}
 	v := s.visibleServer(c, c.vars["id"])
-	answer := act(c, v, body[name])
-	if answer.status == http.StatusAccepted {
-		v.updated = now()
-	}
-	return answer
+	act(c, v, body[name])
+	v.updated = now()
+	return reply{status: http.StatusAccepted}
 }
 
 // tagText is what Nova takes as a tag (nova/api/validation/parameter_types.py).
@@ -49,39 +47,34 @@ func (s *Sim) replaceTags(c *call) reply {
 	return reply{status: http.StatusOK, body: obj{{"tags", tags}}}
 }
 
-func lockServer(c *call, v *server, args any) reply {
+func lockServer(c *call, v *server, args any) {
 	if !v.locked {
 		v.locked = true
 		if c.version >= 73 {
 			v.reason = digString(args, "locked_reason")
 		}
 	}
-	return reply{status: http.StatusAccepted}
 }
 
-func unlockServer(_ *call, v *server, _ any) reply {
+func unlockServer(_ *call, v *server, _ any) {
 	v.locked, v.reason = false, ""
-	return reply{status: http.StatusAccepted}
 }
 
-func stopServer(c *call, v *server, _ any) reply {
+func stopServer(c *call, v *server, _ any) {
 	v.mustBe(c, "stop", "active", "error")
 	v.Status = "SHUTOFF"
-	return reply{status: http.StatusAccepted}
 }
 
-func startServer(c *call, v *server, _ any) reply {
+func startServer(c *call, v *server, _ any) {
 	v.mustBe(c, "start", "stopped")
 	v.Status = "ACTIVE"
-	return reply{status: http.StatusAccepted}
 }
 
-func resetServer(c *call, v *server, args any) reply {
+func resetServer(c *call, v *server, args any) {
 	c.adminOnly("os_compute_api:os-admin-actions:reset_state")
 	state := digString(args, "state")
 	if state != "active" && state != "error" {
-		return invalid("state", dig(args, "state"), python(dig(args, "state"))+" is not one of ['active', 'error']")
+		panic(invalid("state", dig(args, "state"), python(dig(args, "state"))+" is not one of ['active', 'error']"))
 	}
 	v.Status, v.TaskState = strings.ToUpper(state), ""
-	return reply{status: http.StatusAccepted}
 }

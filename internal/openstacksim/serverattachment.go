@@ -112,9 +112,11 @@ func (c *call) attachRequest() attachRequest {
 	return attachRequest{volumeID, body["tag"], drop}
 }
 
-// onlyReads reports whether Nova refuses to write for this user. Its default policies up to Zed let a reader attach and detach.
-func (s *Sim) onlyReads(c *call) bool {
-	return s.afterZed() && !c.token.has("member") && !c.token.admin()
+// mustWrite refuses a user that may only read. Nova's default policies up to Zed let a reader attach and detach.
+func (s *Sim) mustWrite(c *call, policy string) {
+	if s.afterZed() && !c.token.has("member") && !c.token.admin() {
+		panic(forbidden(policy))
+	}
 }
 
 // attach replies after the compute host returned a device and Cinder reserved the volume. The rest happens later. If the rest
@@ -122,9 +124,7 @@ func (s *Sim) onlyReads(c *call) bool {
 func (s *Sim) attach(c *call) reply {
 	want := c.attachRequest()
 	v := s.visibleServer(c, c.vars["id"])
-	if s.onlyReads(c) {
-		return forbidden("os_compute_api:os-volumes-attachments:create")
-	}
+	s.mustWrite(c, "os_compute_api:os-volumes-attachments:create")
 	v.refusesShelved(c, "attach_volume")
 	v.mustBe(c, "attach_volume", "active", "paused", "stopped", "resized", "soft-delete", "shelved", "shelved_offloaded")
 	vol := s.visible(c, want.volume)
@@ -180,8 +180,7 @@ const virtioNames = 26
 
 // newDisk uses the first free device name.
 func (s *Sim) newDisk(v *server, want attachRequest) *disk {
-	most := s.config.MaxDisks
-	most = cmp.Or(most, virtioNames)
+	most := cmp.Or(s.config.MaxDisks, virtioNames)
 	if len(v.disks)+1 >= most {
 		panic(fault(http.StatusForbidden, fmt.Sprintf("The maximum allowed number of disk devices (%d) to attach to a single instance has been exceeded.", most)))
 	}
@@ -275,9 +274,7 @@ func (s *Sim) plug(v *server, d *disk, vol *volume, asked time.Time) {
 
 func (s *Sim) detach(c *call) reply {
 	v := s.visibleServer(c, c.vars["id"])
-	if s.onlyReads(c) {
-		return forbidden("os_compute_api:os-volumes-attachments:delete")
-	}
+	s.mustWrite(c, "os_compute_api:os-volumes-attachments:delete")
 	v.refusesShelved(c, "detach_volume")
 	vol := s.visible(c, c.vars["volume"])
 	d := v.disk(vol.id)

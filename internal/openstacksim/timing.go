@@ -3,6 +3,7 @@ package openstacksim
 import (
 	"hash/fnv"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -59,10 +60,7 @@ func (s *Sim) turn(server string, d time.Duration) time.Duration {
 		return d
 	}
 	now := time.Now()
-	begin := s.free[server]
-	if begin.Before(now) {
-		begin = now
-	}
+	begin := slices.MaxFunc([]time.Time{now, s.free[server]}, time.Time.Compare)
 	s.free[server] = begin.Add(d)
 	return begin.Add(d).Sub(now)
 }

@@ -31,10 +31,9 @@ func (s *Sim) mayOnlyRead(c *call) bool {
 }
 
 func (s *Sim) refusesReader(c *call, policy string) {
-	if !s.mayOnlyRead(c) {
-		return
+	if s.mayOnlyRead(c) {
+		panic(forbidden(policy))
 	}
-	panic(forbidden(policy))
 }
 
 func minorOf(configured string, standard int) int {

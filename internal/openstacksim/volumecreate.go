@@ -103,8 +103,7 @@ func (s *Sim) buildVolume(c *call, v *volume, b *backup) {
 }
 
 func (s *Sim) hostOf(v *volume) string {
-	pool := v.kind.ExtraSpecs["volume_backend_name"]
-	pool = cmp.Or(pool, "standard")
+	pool := cmp.Or(v.kind.ExtraSpecs["volume_backend_name"], "standard")
 	return "sim@backend-" + v.zone + "#" + pool
 }
 

@@ -30,10 +30,9 @@ func (s *Sim) changeMetadata(c *call, policy string, change func(*volume, map[st
 
 // metadataFixed refuses a change of the metadata in two statuses (_update_volume_metadata in cinder/volume/api.py).
 func (v *volume) metadataFixed(verb string) {
-	if v.status != "maintenance" && v.status != "uploading" {
-		return
+	if v.status == "maintenance" || v.status == "uploading" {
+		panic(fault(http.StatusBadRequest, "Invalid volume: "+verb+" volume metadata is not allowed for volumes in "+v.status+" status."))
 	}
-	panic(fault(http.StatusBadRequest, "Invalid volume: "+verb+" volume metadata is not allowed for volumes in "+v.status+" status."))
 }
 
 // keyInPath is the metadata key in the path. Cinder takes the end .json or .xml for the format of the answer (APIMapper in cinder/api/openstack).
@@ -46,18 +45,13 @@ func keyInPath(c *call) string {
 	return c.vars["key"]
 }
 
-func (s *Sim) item(c *call) (*volume, string) {
+// item is the volume in the path, which has metadata with the key in the path.
+func (s *Sim) item(c *call) *volume {
 	v := s.visible(c, c.vars["id"])
-	value, ok := v.metadata[keyInPath(c)]
-	if !ok {
+	if _, ok := v.metadata[keyInPath(c)]; !ok {
 		panic(fault(http.StatusNotFound, "Volume "+v.id+" has no metadata with key "+keyInPath(c)+"."))
 	}
-	return v, value
-}
-
-func (s *Sim) showMetadataItem(c *call) reply {
-	_, value := s.item(c)
-	return reply{status: http.StatusOK, body: obj{{"meta", obj{{keyInPath(c), value}}}}}
+	return v
 }
 
 func (s *Sim) setMetadataItem(c *call) reply {
@@ -76,7 +70,7 @@ func (s *Sim) setMetadataItem(c *call) reply {
 }
 
 func (s *Sim) deleteMetadataItem(c *call) reply {
-	v, _ := s.item(c)
+	v := s.item(c)
 	s.refusesReader(c, "volume:delete_volume_metadata")
 	v.metadataFixed("Deleting")
 	delete(v.metadata, keyInPath(c))

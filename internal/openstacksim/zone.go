@@ -43,15 +43,6 @@ func (s *Sim) SetZoneAvailable(name string, available bool) {
 // SetZoneFallback changes Config.ZoneFallback.
 func (s *Sim) SetZoneFallback(on bool) { assign(s, &s.config.ZoneFallback, on) }
 
-func (s *Sim) listVolumeZones(*call) reply {
-	return reply{status: http.StatusOK, body: pageBody("availabilityZoneInfo", s.volumeZones, zone.view)}
-}
-
-func (s *Sim) listServerZones(*call) reply {
-	view := func(z zone) obj { return append(z.view(), pair{"hosts", nil}) }
-	return reply{status: http.StatusOK, body: pageBody("availabilityZoneInfo", s.serverZones, view)}
-}
-
 func (s *Sim) detailServerZones(c *call) reply {
 	c.adminOnly("os_compute_api:os-availability-zone:detail")
 	host := func(name string, services ...string) pair {

@@ -40,7 +40,7 @@ func (f *Finder) describe(id volume.ID) string {
 // describeLinks names links in /dev/disk/by-id that carry the ID of the volume. They only help a person: udev may be
 // late or absent, and a link that nobody maintains leads to whichever disk has the name today.
 func (f *Finder) describeLinks(id volume.ID) string {
-	links, _ := filepath.Glob(filepath.Join(f.dev, "disk", "by-id", "*"))
+	links, _ := filepath.Glob(filepath.Join(f.options.DevRoot, "disk", "by-id", "*"))
 	var text strings.Builder
 	for _, link := range links {
 		name := filepath.Base(link)

@@ -145,7 +145,7 @@ func (d *Disk) Verify(ctx context.Context) error {
 
 // verifyNode checks that a program that opens the path opens the disk that is open here.
 func (d *Disk) verifyNode() error {
-	again, err := d.finder.open(d.Path)
+	again, err := d.finder.options.Open(d.Path)
 	if err != nil {
 		return volume.Errorf(volume.Conflict, "verify disk %s: it was device %s with serial %q; "+
 			"the disk was removed, so the driver does not use it: %w", d.Path, d.Number, d.Serial, err).Cause(cause.DiskChanged)
@@ -192,7 +192,7 @@ func (d *Disk) AwaitSize(ctx context.Context, id volume.ID, requested volume.Siz
 
 // Holders names the devices that the kernel or a tool made of the disk, such as a mapping of the device mapper.
 func (d *Disk) Holders() []string {
-	entries, err := os.ReadDir(filepath.Join(d.finder.sys, "block", d.Name, "holders"))
+	entries, err := os.ReadDir(filepath.Join(d.finder.options.SysRoot, "block", d.Name, "holders"))
 	if err != nil {
 		return nil
 	}

@@ -132,6 +132,6 @@ func (d *fakeDevice) ReadAt([]byte, int64) (int, error) { return 0, io.EOF }
 // watchReads counts the reads of serials, and can block them.
 func (b *fakeFinder) watchReads() *hosttest.SerialReads {
 	r := hosttest.NewSerialReads()
-	b.readFile = r.ReadFile
+	b.options.ReadFile = r.ReadFile
 	return r
 }

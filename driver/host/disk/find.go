@@ -34,13 +34,7 @@ type Options struct {
 
 // Finder finds disks. Its methods may be called concurrently.
 type Finder struct {
-	sys, dev string
-	log      *slog.Logger
-	readFile func(path string) ([]byte, error)
-	open     func(path string) (Device, error)
-	rescan   func(file string) error
-	inUse    func(path string) bool
-
+	options  Options // each one is set
 	serials  serialStore
 	rescans  singleflight.Group[string, struct{}] // SCSI disks that are being rescanned
 	scanning atomic.Bool                          // a scan of the SCSI hosts is in progress
@@ -48,24 +42,21 @@ type Finder struct {
 
 // NewFinder returns a Finder. It reads nothing yet.
 func NewFinder(o Options) *Finder {
-	f := &Finder{
-		sys: cmp.Or(o.SysRoot, "/sys"), dev: cmp.Or(o.DevRoot, "/dev"), log: o.Log, readFile: o.ReadFile, open: o.Open,
-		rescan: o.Rescan, inUse: o.InUse,
+	o.SysRoot, o.DevRoot, o.Log = cmp.Or(o.SysRoot, "/sys"), cmp.Or(o.DevRoot, "/dev"), cmp.Or(o.Log, slog.Default())
+	if o.ReadFile == nil {
+		o.ReadFile = os.ReadFile
 	}
+	if o.Open == nil {
+		o.Open = Open
+	}
+	if o.Rescan == nil {
+		o.Rescan = writeRescan
+	}
+	if o.InUse == nil {
+		o.InUse = InUse
+	}
+	f := &Finder{options: o}
 	f.serials.ask = f.askSerial
-	f.log = cmp.Or(f.log, slog.Default())
-	if f.readFile == nil {
-		f.readFile = os.ReadFile
-	}
-	if f.open == nil {
-		f.open = Open
-	}
-	if f.rescan == nil {
-		f.rescan = writeRescan
-	}
-	if f.inUse == nil {
-		f.inUse = InUse
-	}
 	return f
 }
 
@@ -294,7 +285,7 @@ func (f *Finder) openDisk(id volume.ID, name, serial string) (*Disk, error) {
 	if !ok {
 		return nil, nil // the kernel is adding or removing the disk
 	}
-	opened, err := f.open(path)
+	opened, err := f.options.Open(path)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENXIO) || errors.Is(err, syscall.ENODEV) {
 		return nil, nil
 	}
@@ -324,10 +315,10 @@ func (f *Finder) startRescan() {
 // rescanHosts asks every SCSI host to look for new disks. A read-only sysfs is no failure: the kernel usually knows the
 // disks already.
 func (f *Finder) rescanHosts() {
-	hosts, _ := filepath.Glob(filepath.Join(f.sys, "class", "scsi_host", "*", "scan"))
+	hosts, _ := filepath.Glob(filepath.Join(f.options.SysRoot, "class", "scsi_host", "*", "scan"))
 	for _, scan := range hosts {
 		if err := os.WriteFile(scan, []byte("- - -"), 0); err != nil {
-			f.log.Debug("SCSI host not rescanned", "file", scan, "error", err)
+			f.options.Log.Debug("SCSI host not rescanned", "file", scan, "error", err)
 		}
 	}
 }

@@ -58,7 +58,7 @@ func (f *Finder) FromHypervisor(name string) bool {
 	if bus == notADisk {
 		return false
 	}
-	path, _ := os.Readlink(filepath.Join(f.sys, "block", name)) // the kernel's own, to the place of the disk below devices
+	path, _ := os.Readlink(filepath.Join(f.options.SysRoot, "block", name)) // the kernel's own, to the place of the disk below devices
 	if remotePath.MatchString(path) {
 		return false
 	}
@@ -74,12 +74,12 @@ func (f *Finder) connected(name string) bool {
 // onPCI reports whether every controller of an NVMe disk is a PCI device (Linux, drivers/nvme/host/sysfs.c, transport).
 // Of a disk with multipath the file device is the subsystem, which has a link to each controller.
 func (f *Finder) onPCI(name string) bool {
-	device := filepath.Join(f.sys, "block", name, "device")
+	device := filepath.Join(f.options.SysRoot, "block", name, "device")
 	files, _ := filepath.Glob(filepath.Join(device, "nvme*", "transport"))
 	files = append(files, filepath.Join(device, "transport"))
 	var transports []string
 	for _, file := range files {
-		if content, err := f.readFile(file); err == nil {
+		if content, err := f.options.ReadFile(file); err == nil {
 			transports = append(transports, trimLine(content))
 		}
 	}

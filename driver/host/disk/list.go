@@ -79,6 +79,6 @@ func (f *Finder) list(ctx context.Context, maxAge time.Duration) (entries []Entr
 }
 
 func (f *Finder) logUnresponsive(ctx context.Context, e Entry) {
-	f.log.LogAttrs(ctx, slog.LevelWarn, "a disk does not report its serial; the driver does not use it for any volume until it answers; "+
+	f.options.Log.LogAttrs(ctx, slog.LevelWarn, "a disk does not report its serial; the driver does not use it for any volume until it answers; "+
 		"its backend may be down", slog.String("disk", e.Name), slog.Any("last_serial", e.Serial.Values))
 }

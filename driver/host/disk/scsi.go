@@ -37,7 +37,7 @@ type LUN interface {
 func (f *Finder) copiedPages(name string) map[byte][]byte {
 	pages := map[byte][]byte{}
 	for _, p := range scsiPages {
-		content, err := f.readFile(filepath.Join(f.sys, "block", name, p.file))
+		content, err := f.options.ReadFile(filepath.Join(f.options.SysRoot, "block", name, p.file))
 		if err == nil && len(content) >= 4 && BusOf(name) != cdROM {
 			pages[p.page] = content
 		}
@@ -65,7 +65,7 @@ func (f *Finder) confirmLUN(disk key, copies map[byte][]byte) Refusal {
 	switch {
 	case err == nil && same:
 		return Refusal{}
-	case err == nil && f.inUse(f.Node(disk.name)):
+	case err == nil && f.options.InUse(f.Node(disk.name)):
 		return Refusal{Reason: "its LUN is another volume by now, and the disk is still in use as the earlier one", Replaced: true}
 	case err == nil:
 		f.rescanDisk(disk.name)
@@ -104,8 +104,8 @@ func (f *Finder) sameLUN(device Device, copies map[byte][]byte) (bool, error) {
 // rescanDisk makes the kernel read the identity and the size of a SCSI disk again. Other disks report a new size by
 // themselves and have no such file.
 func (f *Finder) rescanDisk(name string) {
-	if err := f.rescan(filepath.Join(f.sys, "block", name, "device", "rescan")); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		f.log.Debug("disk not rescanned", "disk", name, "error", err)
+	if err := f.options.Rescan(filepath.Join(f.options.SysRoot, "block", name, "device", "rescan")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		f.options.Log.Debug("disk not rescanned", "disk", name, "error", err)
 	}
 }
 

@@ -69,8 +69,8 @@ func TestBothPagesOfASCSIDiskAreCompared(t *testing.T) {
 		b.Sysfs(t, "sda", map[string]string{"device/vpd_pg83": copied})
 		answers := map[byte]string{0x80: hosttest.UnitSerial(string(vol)), 0x83: copied}
 		b.devices[filepath.Join(b.Dev, "sda")] = nil
-		open := b.open
-		b.open = func(path string) (Device, error) {
+		open := b.options.Open
+		b.options.Open = func(path string) (Device, error) {
 			if filepath.Base(path) == "sda" {
 				return answeringSCSI{&fakeDevice{number: Number{8, 0}}, answers}, nil
 			}

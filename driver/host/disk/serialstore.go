@@ -135,7 +135,7 @@ func (f *Finder) askSerial(disk key) reported {
 		s.asked = time.Now()
 	}
 	for _, file := range serialFiles {
-		content, err := f.readFile(filepath.Join(f.sys, "block", disk.name, file.path))
+		content, err := f.options.ReadFile(filepath.Join(f.options.SysRoot, "block", disk.name, file.path))
 		if err != nil {
 			if file.request && !errors.Is(err, fs.ErrNotExist) {
 				s.Refused = Refusal{Reason: "its serial cannot be read: " + err.Error(), NoAnswer: true}

@@ -33,7 +33,7 @@ func TestListWaitsForAllUnresponsiveDisksAtOnce(t *testing.T) {
 		}
 		defer r.Block(dead...)()
 		var logged strings.Builder
-		b.log = slog.New(slog.NewTextHandler(&logged, nil))
+		b.options.Log = slog.New(slog.NewTextHandler(&logged, nil))
 		began := time.Now()
 		_, err := b.Find(t.Context(), vol)
 		must(t, err)
@@ -140,7 +140,7 @@ var serialFailures = map[string]func(path string) ([]byte, error){
 
 // failSerial makes reads of the serial of a disk fail.
 func (b *fakeFinder) failSerial(name string, fail func(path string) ([]byte, error)) {
-	b.readFile = func(path string) ([]byte, error) {
+	b.options.ReadFile = func(path string) ([]byte, error) {
 		if path == filepath.Join(b.Sys, "block", name, "serial") {
 			return fail(path)
 		}
@@ -168,7 +168,7 @@ func TestADiskThatDoesNotSayItsSerialIsNotAnotherDisk(t *testing.T) {
 			if disks := list(t, b); len(disks) != 1 || !disks[0].Serial.IsVolume() {
 				t.Errorf("want it listed as a volume, got %+v", disks)
 			}
-			b.readFile = os.ReadFile
+			b.options.ReadFile = os.ReadFile
 			_, err = b.Find(t.Context(), vol)
 			must(t, err)
 		})
@@ -190,7 +190,7 @@ func TestADiskWhoseSerialCannotBeReadMayBeThatOfAnyVolume(t *testing.T) {
 		if disks, err := b.MayBe(otherVol); err != nil || len(disks) != 1 || disks[0].Number != (Number{254, 16}) {
 			t.Errorf("want it among the disks that may be any volume's, got %+v, %v", disks, err)
 		}
-		b.readFile = os.ReadFile
+		b.options.ReadFile = os.ReadFile
 		d, err := b.Find(t.Context(), vol)
 		must(t, err)
 		if disks, err := b.MayBe(otherVol); err != nil || len(disks) != 0 {

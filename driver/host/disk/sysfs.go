@@ -14,7 +14,7 @@ import (
 // names lists the whole disks in sysfs, without hidden ones. The paths to an NVMe disk with multipath are hidden disks
 // without a device node; they have the serial of the disk.
 func (f *Finder) names() ([]string, error) {
-	entries, err := os.ReadDir(filepath.Join(f.sys, "block"))
+	entries, err := os.ReadDir(filepath.Join(f.options.SysRoot, "block"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -44,13 +44,13 @@ func trimLine(content []byte) string { return strings.Trim(string(content), " \t
 
 // Attribute reads a file of one line below /sys/block/NAME; empty if it is not there.
 func (f *Finder) Attribute(name, file string) string {
-	line, _ := ReadLine(filepath.Join(f.sys, "block", name, file))
+	line, _ := ReadLine(filepath.Join(f.options.SysRoot, "block", name, file))
 	return line
 }
 
 // Partitions lists the partitions of a disk.
 func (f *Finder) Partitions(name string) []string {
-	files, _ := filepath.Glob(filepath.Join(f.sys, "block", name, "*", "partition"))
+	files, _ := filepath.Glob(filepath.Join(f.options.SysRoot, "block", name, "*", "partition"))
 	var names []string
 	for _, file := range files {
 		names = append(names, filepath.Base(filepath.Dir(file)))
@@ -59,10 +59,10 @@ func (f *Finder) Partitions(name string) []string {
 }
 
 // Node is the path of the device node of a disk or partition.
-func (f *Finder) Node(name string) string { return filepath.Join(f.dev, name) }
+func (f *Finder) Node(name string) string { return filepath.Join(f.options.DevRoot, name) }
 
 // Open opens the device node of a disk or partition.
-func (f *Finder) Open(name string) (Device, error) { return f.open(f.Node(name)) }
+func (f *Finder) Open(name string) (Device, error) { return f.options.Open(f.Node(name)) }
 
 // NodeOf returns the device node of the disk whose number matches; empty if there is none.
 func (f *Finder) NodeOf(matches func(Number) bool) string {

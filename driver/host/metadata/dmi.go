@@ -1,7 +1,6 @@
 package metadata
 
 import (
-	"cmp"
 	"context"
 	"path/filepath"
 	"slices"
@@ -20,10 +19,6 @@ var novaProducts = []string{"OpenStack Nova", "OpenStack Compute"}
 
 // dmi reads the server ID from what the firmware reports about the hardware. It has no zone.
 type dmi struct{ dir string }
-
-func newDMI(sysRoot string) dmi {
-	return dmi{filepath.Join(cmp.Or(sysRoot, "/sys"), "class", "dmi", "id")}
-}
 
 func (d dmi) read(context.Context) (Server, error) {
 	product, err := d.field("product_name")

@@ -8,12 +8,14 @@ package metadata
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -78,7 +80,7 @@ type Reader struct {
 
 // New returns a Reader. It reads nothing yet.
 func New(o Options) *Reader {
-	r := &Reader{order: o.SearchOrder, dmi: newDMI(o.SysRoot), disks: o.Disks, drive: o.ConfigDriveDir, mountFAT: readFAT, known: make(chan Server, 1)}
+	r := &Reader{order: o.SearchOrder, dmi: dmi{filepath.Join(cmp.Or(o.SysRoot, "/sys"), "class", "dmi", "id")}, disks: o.Disks, drive: o.ConfigDriveDir, mountFAT: readFAT, known: make(chan Server, 1)}
 	r.sources = map[string]func(context.Context) (Server, error){
 		ConfigDrive: r.readConfigDrive, MetadataService: newService(o).read, DMI: r.dmi.read,
 	}

@@ -132,13 +132,13 @@ func (m *Mounts) Table() (Table, error) {
 // none of the pages (Linux, commit 9f6c61f96f2d). There the driver reads until two readings agree.
 func (m *Mounts) read() ([]byte, error) {
 	const limit = 10
-	file := filepath.Join(m.proc, "self", "mountinfo")
-	content, err := m.readFile(file)
-	if err != nil || !olderThan(m.kernelRelease(), 5, 8) {
+	file := filepath.Join(m.options.ProcRoot, "self", "mountinfo")
+	content, err := m.options.ReadFile(file)
+	if err != nil || !olderThan(m.options.KernelRelease(), 5, 8) {
 		return content, err
 	}
 	for range limit {
-		again, err := m.readFile(file)
+		again, err := m.options.ReadFile(file)
 		if err != nil || bytes.Equal(again, content) {
 			return again, err
 		}
@@ -191,10 +191,7 @@ func parse(content []byte) (Table, error) {
 // Mounts is the mount namespace of the driver.
 type Mounts struct {
 	Mounter
-
-	proc          string
-	readFile      func(path string) ([]byte, error)
-	kernelRelease func() string
+	options Options // each one is set
 }
 
 // Options says how mounts are read and changed.
@@ -208,13 +205,12 @@ type Options struct {
 
 // New returns the mount namespace of the driver. It reads nothing yet.
 func New(o Options) *Mounts {
-	m := &Mounts{Mounter: o.Mounter, proc: o.ProcRoot, readFile: o.ReadFile, kernelRelease: o.KernelRelease}
-	m.proc = cmp.Or(m.proc, "/proc")
-	if m.readFile == nil {
-		m.readFile = os.ReadFile
+	o.ProcRoot = cmp.Or(o.ProcRoot, "/proc")
+	if o.ReadFile == nil {
+		o.ReadFile = os.ReadFile
 	}
-	if m.kernelRelease == nil {
-		m.kernelRelease = kernelRelease
+	if o.KernelRelease == nil {
+		o.KernelRelease = kernelRelease
 	}
-	return m
+	return &Mounts{Mounter: o.Mounter, options: o}
 }

@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -102,12 +103,7 @@ func (l *limiter) pause(until time.Time) {
 	l.free = later(l.free, until)
 }
 
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
-}
+func later(a, b time.Time) time.Time { return slices.MaxFunc([]time.Time{a, b}, time.Time.Compare) }
 
 // enter adds a request to the queue, and estimates its wait by the present rate.
 func (l *limiter) enter(now time.Time) time.Duration {
@@ -182,9 +178,5 @@ func (l *limiter) complained(status int) {
 		return
 	}
 	l.complaint = now
-	from := now // the recovery begins after the pause
-	if l.free.After(now) {
-		from = l.free
-	}
-	l.set(from, max(min(minRate, l.full), min(l.rate, l.full)/2))
+	l.set(later(now, l.free), max(min(minRate, l.full), min(l.rate, l.full)/2)) // the recovery begins after the pause
 }

@@ -25,18 +25,17 @@ It changes nothing. Exit code 0: everything was read. 1: something was not, or n
 		Example: "  kubectl cinder version\n  kubectl cinder version --client",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return v.driver(cmd.Context(), client, func(ctx context.Context, from diagnosis.Clients) (any, func() error, error) {
+			if client {
 				d := diagnosis.DriverPods{Client: v.Version, Pods: []diagnosis.DriverPod{}, Unseen: []diagnosis.Gap{}}
-				var err error
-				if !client {
-					d = diagnosis.ReadDriverPods(ctx, from, v.Version)
-					err = unread(len(d.Pods), d.Unseen)
-				}
-				if client {
-					return d, func() error { _, err := fmt.Fprintln(v.Stdout, "kubectl-cinder "+v.Version); return err }, nil
-				}
-				return d, func() error { return diagnosis.PrintDriverPods(v.Stdout, d, v.columns()) }, err
-			})
+				return show(v, d, func(out io.Writer, d diagnosis.DriverPods, _ int) error {
+					_, err := fmt.Fprintln(out, "kubectl-cinder "+d.Client)
+					return err
+				})
+			}
+			return driver(cmd.Context(), v, func(ctx context.Context, from diagnosis.Clients) (diagnosis.DriverPods, error) {
+				d := diagnosis.ReadDriverPods(ctx, from, v.Version)
+				return d, unread(len(d.Pods), d.Unseen)
+			}, diagnosis.PrintDriverPods)
 		},
 	}
 	v.clusterFlags(c)
@@ -58,10 +57,10 @@ there with --driver-namespace. Exit code 0: each pod was read. 1: some were not,
 		Example: "  kubectl cinder operations",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return v.driver(cmd.Context(), false, func(ctx context.Context, from diagnosis.Clients) (any, func() error, error) {
+			return driver(cmd.Context(), v, func(ctx context.Context, from diagnosis.Clients) (diagnosis.AllOperations, error) {
 				all := diagnosis.ReadAllOperations(ctx, from)
-				return all, func() error { return diagnosis.PrintOperations(v.Stdout, all, v.columns()) }, unread(all.Pods, all.Unseen)
-			})
+				return all, unread(all.Pods, all.Unseen)
+			}, diagnosis.PrintOperations)
 		},
 	}
 	v.clusterFlags(c)
@@ -98,21 +97,19 @@ func (v *command) sources(ctx context.Context) (diagnosis.Clients, error) {
 }
 
 // driver runs a command that reads the pods of the driver, and prints what it returns.
-func (v *command) driver(ctx context.Context, noCluster bool, read func(context.Context, diagnosis.Clients) (document any, table func() error, unread error)) error {
-	var from diagnosis.Clients
-	if !noCluster {
-		k, err := v.cluster()
-		if err != nil {
-			return err
-		}
-		if from, err = v.clients(k); err != nil {
-			return err
-		}
+func driver[T any](ctx context.Context, v *command, read func(context.Context, diagnosis.Clients) (document T, unread error), table func(io.Writer, T, int) error) error {
+	k, err := v.cluster()
+	if err != nil {
+		return err
+	}
+	from, err := v.clients(k)
+	if err != nil {
+		return err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, *v.timeout, fmt.Errorf("no complete answer within %s (--timeout)", *v.timeout))
 	defer cancel()
-	document, table, unread := read(ctx, from)
-	if err := show(v, document, func(io.Writer, any, int) error { return table() }); err != nil {
+	document, unread := read(ctx, from)
+	if err := show(v, document, table); err != nil {
 		return err
 	}
 	return unread

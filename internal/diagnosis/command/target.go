@@ -93,9 +93,7 @@ func (v *command) completeTargets(c *cobra.Command, args []string, typed string)
 	switch {
 	case !isKind && slash && shell.IsLabel(typeName):
 		path = "/api/v1/namespaces/" + typeName + "/persistentvolumeclaims"
-	case !isKind:
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	default:
+	case isKind:
 		path = map[diagnosis.Kind]string{
 			diagnosis.Claim: "persistentvolumeclaims", diagnosis.Pod: "pods", diagnosis.Volume: "/api/v1/persistentvolumes",
 			diagnosis.Attachment: "/apis/storage.k8s.io/v1/volumeattachments",
@@ -112,9 +110,6 @@ func (v *command) completeNamespaces(c *cobra.Command, _ []string, _ string) ([]
 }
 
 func (v *command) completeContexts(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	names, err := cluster.Contexts(v.kube)
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
+	names, _ := cluster.Contexts(v.kube) // without a kubeconfig there are none
 	return shell.Candidates(names), cobra.ShellCompDirectiveNoFileComp
 }

@@ -138,10 +138,7 @@ func (v *command) clusterFlags(c *cobra.Command) {
 // CompleteClouds offers the entries of clouds.yaml for a flag that names a cloud, and nothing if the file cannot be read.
 func CompleteClouds(env func(string) string) cobra.CompletionFunc {
 	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		names, err := cloud.Names(cloud.Source{Env: env})
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
+		names, _ := cloud.Names(cloud.Source{Env: env})
 		return shell.Candidates(names), cobra.ShellCompDirectiveNoFileComp
 	}
 }

@@ -105,20 +105,15 @@ func (r *Redactor) arguments(words []any, first *regexp.Regexp) {
 		case flag != name && secret.Flag(flag) != secret.Public:
 			words[i] = name + "=" + r.hide(name, value).(string)
 		case flag != name:
-		case i == 0 && first.MatchString(word), isPath(word), isReference(word):
+		case i == 0 && first.MatchString(word), path.MatchString(word), reference.MatchString(word):
 		default:
 			words[i] = r.hide("", word)
 		}
 	}
 }
 
-// isPath reports whether a word is a path in a container of Linux. A password may begin with a slash too.
-func isPath(word string) bool { return path.MatchString(word) }
-
+// path is a path in a container of Linux. A password may begin with a slash too.
 var path = regexp.MustCompile(`^/(?:bin|csi|dev|etc|home|lib|mnt|opt|proc|registration|run|sbin|sys|tmp|usr|var)(?:/[a-zA-Z0-9_.-]+)*/?$`)
-
-// isReference reports whether a word is a variable, $(NAME), whose value stands elsewhere.
-func isReference(word string) bool { return reference.MatchString(word) }
 
 // program is the name of a program, and subcommand that of a command of this project's. The first argument of another program may be anything.
 var program = regexp.MustCompile(`^[a-z]+[0-9]{0,2}([._-][a-z]+)*$`)
@@ -127,4 +122,5 @@ var flagName = regexp.MustCompile(`^--?[a-zA-Z][a-zA-Z0-9_.-]*$`)
 
 var subcommand = regexp.MustCompile(`^(?:guest-token|plan|generate|doctor)$`)
 
+// reference is a variable, $(NAME), whose value stands elsewhere.
 var reference = regexp.MustCompile(`^\$\([A-Za-z_.-][A-Za-z0-9_.-]*\)$`)

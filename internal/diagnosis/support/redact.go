@@ -112,7 +112,9 @@ var (
 	// userInfo is the part of a URL before the host. A password that nobody escaped may have every sign, so the last @ ends it. A digest of an
 	// image also follows an @.
 	userInfo = regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*:\\?/\\?/)([^\s<>"]*)@(sha256:[0-9a-f]{64})?`)
-	pemKey   = regexp.MustCompile(`(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----.*?(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|$)`)
+	// openingQuote may have backslashes before it.
+	openingQuote = regexp.MustCompile(`^\\*["']`)
+	pemKey       = regexp.MustCompile(`(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----.*?(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|$)`)
 )
 
 // secretName reports whether the value of a key is a secret.
@@ -186,20 +188,13 @@ func (r *Redactor) value(found string) string {
 	}
 	r.learnText(value)
 	if strings.HasPrefix(found, "[") {
-		r.learnArray(found)
+		for _, one := range strings.FieldsFunc(found, func(c rune) bool { return strings.ContainsRune("[],\"'\\\n", c) }) {
+			r.learnText(one)
+		}
 		return inArray(found)
 	}
-	quote := ""
-	if i := strings.IndexFunc(found, func(c rune) bool { return c != '\\' }); i >= 0 && (found[i] == '"' || found[i] == '\'') {
-		quote = found[:i+1]
-	}
+	quote := openingQuote.FindString(found)
 	return quote + Redacted + quote
-}
-
-func (r *Redactor) learnArray(found string) {
-	for _, value := range strings.FieldsFunc(found, func(c rune) bool { return strings.ContainsRune("[],\"'\\\n", c) }) {
-		r.learnText(value)
-	}
 }
 
 // inArray is what stands in place of a list of secret values: a list with quotes as they were, so that JSON stays JSON.
@@ -208,10 +203,7 @@ func inArray(found string) string {
 	if strings.TrimLeft(inner, "]") == "" {
 		return found // an empty list
 	}
-	quote := ""
-	if i := strings.IndexFunc(inner, func(c rune) bool { return c != '\\' }); i >= 0 && (inner[i] == '"' || inner[i] == '\'') {
-		quote = inner[:i+1]
-	}
+	quote := openingQuote.FindString(inner)
 	return "[" + quote + Redacted + quote + "]"
 }
 

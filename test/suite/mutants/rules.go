@@ -130,9 +130,8 @@ var Rules = []mutant.Mutant{
 		edit("driver/openstack", "answer.Actual < 400 || answer.Actual >= 500", "answer.Actual < 400 || answer.Actual > 500"),
 	}, CaughtBy: test("./driver/openstack", "^TestOnlyAnAnswerOfTheServiceEndsARequest$")},
 	{Name: "retry-after-shortened", Rule: "a shorter Retry-After does not shorten a pause", Edits: []mutant.Edit{
-		edit("driver/openstack/transport", `if a.After(b) {
-		return a`, `if a.After(b) && false {
-		return a`),
+		edit("driver/openstack/transport", `l.paused = later(l.paused, until)
+	l.free = later(l.free, until)`, "l.paused, l.free = until, until"),
 	}, CaughtBy: test("./driver/openstack/transport", "^TestAShorterRetryAfterDoesNotShortenAPause$")},
 	{Name: "complaint-keeps-rate", Rule: "a complaint of the cloud halves the rate", Edits: []mutant.Edit{
 		edit("driver/openstack/transport", "min(l.rate, l.full)/2", "min(l.rate, l.full)"),
