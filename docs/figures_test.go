@@ -34,8 +34,8 @@ var sameFigures = []struct{ page, says, source, has string }{
 		"how-to/start-pods-faster.md", `pod moved to another node \| ([0-9.]+) s \| ([0-9.]+) s`,
 		"../test/suite/cluster/RESULTS.md", `(?s)pod moved to another node \| this driver \| \d+ \| ([0-9.]+) .*pod moved to another node \| this driver, kubelet 2 s \| \d+ \| ([0-9.]+) `,
 	},
-	{"explanation/performance.md", `live and go in (\d+) s on a cloud of two cores, with (\d+) to (\d+) calls`, "../test/suite/openstack/RESULTS.md", `(?s)lived and went in (\d+) s .*makes (\d+) to (\d+) calls`},
-	{"explanation/performance.md", `plugin took (\d+) s and (\d+) calls`, "../test/suite/openstack/RESULTS.md", `plugin took (\d+) s and (\d+) calls`},
+	{"explanation/performance.md", `live and go in (\d+) s on a cloud of two cores, with ([0-9.]+) calls`, "../test/suite/openstack/RESULTS.md", `live and go in (\d+) to \d+ s with [0-9.]+ to ([0-9.]+) calls`},
+	{"explanation/performance.md", `plugin takes (\d+) to (\d+) s and (\d+) to (\d+) calls`, "../test/suite/openstack/RESULTS.md", `plugin in (\d+) to (\d+) s with (\d+) to (\d+) calls`},
 	{"explanation/reliability.md", `Each of (\d+) faults`, "../test/suite/histories/RESULTS.md", `injects each of (\d+) faults`},
 	{
 		"explanation/reliability.md", `at each of (\d+) requests made ([0-9,]+) histories, and random faults made ([0-9,]+)`,
@@ -54,7 +54,7 @@ var sameFigures = []struct{ page, says, source, has string }{
 	{"how-to/node-lifecycle.md", `grace period of (\d+) s`, "../charts/cinder-csi/templates/node.yaml", `terminationGracePeriodSeconds: (\d+)`},
 	{"explanation/security.md", `health about ([0-9,]+);`, "../driver/provision/health.go", `mostServers = \d+, (\d+)`},
 	{"reference/sizing.md", `([0-9.]+) in virtual time`, "../test/suite/bench/RESULTS.md", `(?s)## 1 volume on .*?whole life of a volume: ([0-9.]+) calls`},
-	{"reference/sizing.md", `50 volumes at once on two servers \| ([0-9.]+) for`, "../test/suite/openstack/RESULTS.md", `calls for one volume \| ([0-9.]+) `},
+	{"reference/sizing.md", `50 volumes at once on two servers \| ([0-9.]+) for`, "../test/suite/openstack/RESULTS.md", `calls for one volume \| [0-9.]+, ([0-9.]+) \| [0-9.]+, [0-9.]+ \|`},
 	{"reference/sizing.md", `1,000 volumes at once on 50 servers \| ([0-9.]+) for`, "../test/suite/bench/RESULTS.md", `(?s)## 1000 volumes on 50 servers.*?whole life of a volume: ([0-9.]+) calls`},
 	{"../README.md", `Its (\w+) controller pods`, "reference/costs.md", `there are (\w+) controller pods`},
 }

@@ -25,7 +25,7 @@ var firstScreen = map[string][]string{
 		driverPart("claim to running pod", "this driver"), driverPart("pod moved to another node", "this driver"),
 	},
 	"calls for each of fifty volumes": {
-		`\| calls for one volume \|[^|]*\| ([0-9.]+), [0-9.]+, [0-9.]+ \|`, `\| calls for one volume \|[^|]*\| [0-9.]+, [0-9.]+, ([0-9.]+) \|`,
+		`\| calls for one volume \| ([0-9.]+), [0-9.]+ \| [0-9.]+, [0-9.]+ \|`, `\| calls for one volume \| [0-9.]+, ([0-9.]+) \| [0-9.]+, [0-9.]+ \|`,
 	},
 	"longest pause of a writing pod": {
 		`Longest pause of a writing pod during the swap ([0-9.]+) s`, `Longest pause of a writing pod during the way back ([0-9.]+) s`,
