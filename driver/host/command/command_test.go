@@ -152,7 +152,7 @@ func TestTheLimitsOfChecksAtTheSameTimeAreBelowWhatTheNodeHas(t *testing.T) {
 	}
 	var node unix.Sysinfo_t
 	must(t, unix.Sysinfo(&node))
-	if most := node.Totalram*uint64(node.Unit)/8*7 + n*least; sum > most {
+	if most := node.Totalram*uint64(node.Unit) + n*least; sum > most {
 		t.Errorf("%d checks may take %d MiB together, want at most %d", n, sum>>20, most>>20)
 	}
 	for _, release := range releases {
