@@ -29,8 +29,8 @@ func pages(cfg config.Config, registry prometheus.Gatherer, ready, started func(
 	mux.Handle("/debug/operations", localOnly(pendingOperations(cfg, operations)))
 	if cfg.Pprof {
 		mux.Handle("/debug/pprof/", localOnly(http.HandlerFunc(pprof.Index)))
-		mux.Handle("/debug/pprof/profile", localOnly(measured(pprof.Profile)))
-		mux.Handle("/debug/pprof/trace", localOnly(measured(pprof.Trace)))
+		mux.Handle("/debug/pprof/profile", localOnly(http.HandlerFunc(pprof.Profile)))
+		mux.Handle("/debug/pprof/trace", localOnly(http.HandlerFunc(pprof.Trace)))
 	}
 	return mux
 }
@@ -38,18 +38,8 @@ func pages(cfg config.Config, registry prometheus.Gatherer, ready, started func(
 // mostScrapes are the answers of /metrics that are written at once. A client that reads none holds one for the time of an answer.
 const mostScrapes = 32
 
-// answerTime is how long an answer may take. measureTime is that of one that measures the process first.
-const (
-	answerTime  = 10 * time.Second
-	measureTime = 2 * time.Minute
-)
-
-func measured(page http.HandlerFunc) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(measureTime)) // else the answer ends early
-		page(w, r)
-	})
-}
+// answerTime is how long an answer may take. net/http/pprof adds the time that it measures.
+const answerTime = 10 * time.Second
 
 // readinessPage answers 200, or 503 with the error of a check.
 func readinessPage(check func(context.Context) error) http.Handler {

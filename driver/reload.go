@@ -151,7 +151,7 @@ func (c *configuration) first(warning string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	first := !c.logged[warning]
-	if len(c.logged) == mostLogged { // a cloud may choose another text each time
+	if first && len(c.logged) == mostLogged { // a cloud may choose another text each time
 		clear(c.logged)
 	}
 	c.logged[warning] = true

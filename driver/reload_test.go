@@ -2,6 +2,7 @@ package driver
 
 import (
 	"log/slog"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -25,5 +26,18 @@ func TestAWarningOfTheConfigurationComesOnce(t *testing.T) {
 		if got := strings.Count(log.String(), text); got != want {
 			t.Errorf("%q: want %d lines, got %d: %s", text, want, got, log.String())
 		}
+	}
+}
+
+// A hostile cloud may name another address with each login.
+func TestTheWarningsThatAreRememberedAreBounded(t *testing.T) {
+	c := &configuration{logged: map[string]bool{}}
+	for n := range 3 * mostLogged {
+		if text := strconv.Itoa(n); !c.first(text) || c.first(text) {
+			t.Fatalf("want %d to be new once", n)
+		}
+	}
+	if len(c.logged) > mostLogged {
+		t.Errorf("want at most %d warnings, got %d", mostLogged, len(c.logged))
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
 	"github.com/cinder-csi/cinder-csi/test/kit/cloudtest"
@@ -72,4 +74,16 @@ func walk(t *testing.T, c *cloudtest.Cloud, limit, deletions int) []int {
 func TestListFromADeletedVolumeNeedsItsCreationTime(t *testing.T) {
 	_, err := service(sevenVolumes(t)).List(t.Context(), volume.Position{After: cloudtest.VolumeID(9)}, 0)
 	cloudtest.WantKind(t, err, volume.NotFound, false)
+}
+
+// external-attacher asks for all volumes. A cloud chooses how long the texts of their attachments are, so only the servers stay.
+func TestAListOfAllVolumesKeepsOfAttachmentsTheServersAlone(t *testing.T) {
+	c := cloudtest.New(t, volume.Volume{ID: cloudtest.VolumeID(1), Status: volume.InUse, Size: volume.GiB(1), Attachments: []volume.Attachment{{Server: cloudtest.ServerA, Device: "/dev/vdb"}}})
+	page, err := service(c).List(t.Context(), volume.Position{}, 0)
+	if err != nil || len(page) != 1 {
+		t.Fatal(page, err)
+	}
+	if diff := cmp.Diff([]volume.Attachment{{Server: cloudtest.ServerA}}, page[0].Attachments); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
 }

@@ -55,13 +55,16 @@ func TestAPanicIsAnErrorAndTheServerLivesOn(t *testing.T) {
 		panics := true
 		client, _ := serve(t, ctx, slog.New(slog.DiscardHandler), func(context.Context) error {
 			if panics {
-				panic("oh")
+				panic("oh\nstack")
 			}
 			return nil
 		})
 		_, err := client.CreateVolume(ctx, &csi.CreateVolumeRequest{})
 		if status.Code(err) != codes.Aborted { // what it had done is not known, so a create must not be final
 			t.Errorf("got %v", err)
+		}
+		if text := status.Convert(err).Message(); !strings.Contains(text, "(panic: oh);") || strings.Contains(text, "\n") {
+			t.Errorf("want the first line of the panic, got %q", text)
 		}
 		panics = false
 		if _, err := client.CreateVolume(ctx, &csi.CreateVolumeRequest{}); err != nil {

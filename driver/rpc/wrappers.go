@@ -30,7 +30,8 @@ func Recover(log *slog.Logger) Wrapper {
 		defer func() {
 			if p := recover(); p != nil {
 				log.ErrorContext(ctx, "an RPC panicked; please report this defect", "method", methodOf(info), "panic", p, "stack", string(debug.Stack()))
-				resp, err = nil, volume.Errorf(volume.Unknown, "%s: a defect in the driver (panic: %v); the log of the driver has the stack", methodOf(info), p).AfterWrite()
+				what, _, _ := strings.Cut(fmt.Sprint(p), "\n") // the panic of a shared call has the stack of that after it
+				resp, err = nil, volume.Errorf(volume.Unknown, "%s: a defect in the driver (panic: %s); the log of the driver has the stack", methodOf(info), what).AfterWrite()
 			}
 		}()
 		return handler(ctx, req)

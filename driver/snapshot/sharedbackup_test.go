@@ -27,6 +27,9 @@ func TestASecondBackupInCephIsRefusedBeforeAnythingIsMade(t *testing.T) {
 		if err != nil || !first.Ready() {
 			t.Fatal(first, err)
 		}
+		if all, err := s.backupsOf(t.Context(), backupSpec().Volume); err != nil || len(all) != 1 || all[0].Metadata != nil {
+			t.Errorf("want the backup without its metadata, which a cloud may make large, got %+v, %v", all, err)
+		}
 		spec := backupSpec()
 		spec.Name = "snapshot-2"
 		_, err = retried(t, s, spec)

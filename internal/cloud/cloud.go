@@ -185,13 +185,14 @@ const mostRegions = 64
 // chooseEndpoints keeps the catalog endpoints of the configured interface and region.
 func (c *Cloud) chooseEndpoints(catalog *tokens.ServiceCatalog) error {
 	wanted := strings.TrimSuffix(cmp.Or(c.settings.Interface, "public"), "URL")
-	regions := map[string]bool{}
+	regions, exists := map[string]bool{}, false
 	for _, service := range catalog.Entries {
 		for _, e := range service.Endpoints {
 			region := Clean(cmp.Or(e.RegionID, e.Region))
 			if region != "" && len(regions) < mostRegions {
 				regions[region] = true
 			}
+			exists = exists || region == c.settings.Region
 			if e.Interface != wanted {
 				continue
 			}
@@ -204,7 +205,7 @@ func (c *Cloud) chooseEndpoints(catalog *tokens.ServiceCatalog) error {
 			c.catalog = append(c.catalog, its)
 		}
 	}
-	if c.settings.Region != "" && len(c.catalog) == 0 && !regions[c.settings.Region] {
+	if c.settings.Region != "" && len(c.catalog) == 0 && !exists {
 		return errorf(ErrMisconfigured, "cloud %s has no region %q; it has %s", c.settings.Name, c.settings.Region, strings.Join(slices.Sorted(maps.Keys(regions)), ", "))
 	}
 	return nil

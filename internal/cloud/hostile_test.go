@@ -470,3 +470,26 @@ func TestDecodingReadsLargeBodiesWholeAndRefusesLargerOnes(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// An error names some of the regions, and knows of all.
+func TestARegionBehindManyOthersExists(t *testing.T) {
+	t.Parallel()
+	var others []map[string]any
+	for n := range 3 * mostRegions {
+		others = append(others, endpoint(fmt.Sprintf("other-%d", n), "public", "https://cloud.test/v3"))
+	}
+	k := &keystone{catalog: []map[string]any{service("volumev3", append(others, endpoint("mine", "internal", "https://cloud.test/v3"))...)}}
+	transport := roundTrip(func(r *http.Request) (*http.Response, error) {
+		w := httptest.NewRecorder()
+		k.ServeHTTP(w, r)
+		return w.Result(), nil
+	})
+	for region, refused := range map[string]bool{"mine": false, "nowhere": true} {
+		s := secure()
+		s.Region = region
+		_, err := Connect(t.Context(), s, Options{Transport: transport})
+		if said := err != nil && strings.Contains(err.Error(), "has no region"); said != refused || len(fmt.Sprint(err)) > longestText {
+			t.Errorf("%s: want a missing region %t, got %v", region, refused, err)
+		}
+	}
+}

@@ -275,10 +275,12 @@ func TestAPanicWhileTheCopiesAreReadIsOneOfTheCaller(t *testing.T) {
 type widest struct {
 	io.ReaderAt
 	bytes int
+	sum   int64
 }
 
 func (w *widest) ReadAt(b []byte, at int64) (int, error) {
 	w.bytes = max(w.bytes, len(b))
+	w.sum += int64(len(b))
 	return w.ReaderAt.ReadAt(b, at)
 }
 
@@ -321,7 +323,19 @@ func TestAnExtWhoseMkfsWasKilledIsToldFromOneThatWasMounted(t *testing.T) {
 		"descriptors of no size":          {func(p map[int64][]byte) { p[super][0x60] = 0x80 }, false},
 		"inodes of no size":               {func(p map[int64][]byte) { little.PutUint16(p[super][0x58:], 0) }, false},
 		"inodes that fill no whole group": {func(p map[int64][]byte) { little.PutUint32(p[super], 3*8192-1) }, false},
-		"descriptors beyond the disk":     {func(p map[int64][]byte) { little.PutUint32(p[super], 0xFFFFE000) }, false},
+		"more descriptors than any disk": {func(p map[int64][]byte) {
+			little.PutUint32(p[super], 0xFFFF0000)
+			little.PutUint32(p[super][0x28:], 1)
+			p[descriptors] = bytes.Repeat(append(make([]byte, 0x0E), append([]byte{1}, make([]byte, 32-0x0F)...)...), 66<<20/32) // in each, all are free
+			delete(p, journal)
+			delete(p, inode)
+			delete(p, dir)
+		}, false},
+		"more inodes free than there are": {func(p map[int64][]byte) {
+			little.PutUint16(p[descriptors][0x0E:], 8192+1)
+			little.PutUint16(p[descriptors][32+0x0E:], 8192-12)
+		}, false},
+		"descriptors beyond the disk": {func(p map[int64][]byte) { little.PutUint32(p[super], 0xFFFFE000) }, false},
 	} {
 		d := unfinishedExt()
 		c.change(d.parts)
@@ -332,6 +346,9 @@ func TestAnExtWhoseMkfsWasKilledIsToldFromOneThatWasMounted(t *testing.T) {
 		r := &widest{ReaderAt: d}
 		if got, err := extUnfinished(r, copies); got != c.want || err != nil {
 			t.Errorf("%s: want %t, got %t, %v", name, c.want, got, err)
+		}
+		if most := int64(64 << 20); r.sum > most {
+			t.Errorf("%s: want at most %d bytes read, whatever the copy says, got %d", name, most, r.sum)
 		}
 		if most := 64 << 10; r.bytes > most {
 			t.Errorf("%s: want at most %d bytes read at once, whatever the copy says, got %d", name, most, r.bytes)

@@ -74,6 +74,28 @@ func TestAnIdleHTTPConnectionIsClosed(t *testing.T) {
 	}
 }
 
+// A client that asks for a page and does not read the answer holds it for ten seconds.
+func TestAnAnswerThatNobodyReadsEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := startWith(t, simulated())
+		conn, err := d.Web.Dial(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if _, err := io.WriteString(conn, "GET /metrics HTTP/1.1\r\nHost: driver\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(11 * time.Second)
+		if answer, _ := io.ReadAll(conn); len(answer) > 64<<10 {
+			t.Errorf("the answer was kept for its reader: %d bytes", len(answer))
+		}
+		if _, err := io.WriteString(conn, "x"); err == nil {
+			t.Error("the connection is still open")
+		}
+	})
+}
+
 func TestANodeCallsOnlyTheMetadataService(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sim := simulated()
