@@ -179,20 +179,16 @@ func (c *Cloud) readToken() error {
 	return c.chooseEndpoints(catalog)
 }
 
-// mostRegions are the regions of a catalog that an error names.
-const mostRegions = 64
-
 // chooseEndpoints keeps the catalog endpoints of the configured interface and region.
 func (c *Cloud) chooseEndpoints(catalog *tokens.ServiceCatalog) error {
 	wanted := strings.TrimSuffix(cmp.Or(c.settings.Interface, "public"), "URL")
-	regions, exists := map[string]bool{}, false
+	regions := map[string]bool{}
 	for _, service := range catalog.Entries {
 		for _, e := range service.Endpoints {
 			region := Clean(cmp.Or(e.RegionID, e.Region))
-			if region != "" && len(regions) < mostRegions {
+			if region != "" {
 				regions[region] = true
 			}
-			exists = exists || region == c.settings.Region
 			if e.Interface != wanted {
 				continue
 			}
@@ -205,7 +201,7 @@ func (c *Cloud) chooseEndpoints(catalog *tokens.ServiceCatalog) error {
 			c.catalog = append(c.catalog, its)
 		}
 	}
-	if c.settings.Region != "" && len(c.catalog) == 0 && !exists {
+	if c.settings.Region != "" && len(c.catalog) == 0 && !regions[c.settings.Region] {
 		return errorf(ErrMisconfigured, "cloud %s has no region %q; it has %s", c.settings.Name, c.settings.Region, strings.Join(slices.Sorted(maps.Keys(regions)), ", "))
 	}
 	return nil

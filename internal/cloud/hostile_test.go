@@ -471,11 +471,11 @@ func TestDecodingReadsLargeBodiesWholeAndRefusesLargerOnes(t *testing.T) {
 	}
 }
 
-// An error names some of the regions, and knows of all.
+// An error knows all of the regions, and is cut as every text of a cloud.
 func TestARegionBehindManyOthersExists(t *testing.T) {
 	t.Parallel()
 	var others []map[string]any
-	for n := range 3 * mostRegions {
+	for n := range 200 {
 		others = append(others, endpoint(fmt.Sprintf("other-%d", n), "public", "https://cloud.test/v3"))
 	}
 	k := &keystone{catalog: []map[string]any{service("volumev3", append(others, endpoint("mine", "internal", "https://cloud.test/v3"))...)}}

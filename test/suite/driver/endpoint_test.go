@@ -87,9 +87,6 @@ func TestAnAnswerThatNobodyReadsEnds(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(11 * time.Second)
-		if answer, _ := io.ReadAll(conn); len(answer) > 64<<10 {
-			t.Errorf("the answer was kept for its reader: %d bytes", len(answer))
-		}
 		if _, err := io.WriteString(conn, "x"); err == nil {
 			t.Error("the connection is still open")
 		}
