@@ -45,8 +45,8 @@ func recordNote(where string, changes []v1alpha1.Change) string {
 	return strings.Join(lines, "\n")
 }
 
-// unmade is a sentence of plan.yaml that this version would not make of any values of its facts; "" if there is none. People follow what README.md says, so what
-// the author of plan.yaml writes there is no change of the cloud.
+// unmade is a sentence of plan.yaml that this version would not write for any values of its facts; "" if there is none. People follow what
+// README.md says, and the author of plan.yaml chooses that.
 func unmade(old, next v1alpha1.Plan) string {
 	was, is := frameOf(old), frameOf(next)
 	made := map[string]bool{}
@@ -74,8 +74,8 @@ func unmade(old, next v1alpha1.Plan) string {
 }
 
 var (
-	name        = regexp.MustCompile(`[\pL\pN][\pL\pN._:/-]*`)
-	listOfNames = regexp.MustCompile(`^(` + name.String() + `(, ` + name.String() + `)*)?$`)
+	factName    = regexp.MustCompile(`[\pL\pN][\pL\pN._:/-]*`)
+	listOfNames = regexp.MustCompile(`^(` + factName.String() + `(, ` + factName.String() + `)*)?$`)
 	manyValues  = regexp.MustCompile(`"?#"?((, | and )"?#"?)*`)
 )
 
@@ -86,7 +86,7 @@ func frameOf(p v1alpha1.Plan) frame {
 	names := frame{}
 	for _, d := range p.Decisions {
 		for _, f := range d.Facts {
-			for _, n := range name.FindAllString(f.Value, -1) {
+			for _, n := range factName.FindAllString(f.Value, -1) {
 				names[n] = true
 			}
 		}
@@ -95,7 +95,7 @@ func frameOf(p v1alpha1.Plan) frame {
 }
 
 func (f frame) of(sentence string) string {
-	framed := name.ReplaceAllStringFunc(sentence, func(word string) string {
+	framed := factName.ReplaceAllStringFunc(sentence, func(word string) string {
 		if f[strings.TrimRight(word, ".:")] || strings.Trim(word, "0123456789.") == "" {
 			return "#"
 		}
@@ -108,6 +108,6 @@ func (f frame) of(sentence string) string {
 func invented(sentence string) v1alpha1.Change {
 	return v1alpha1.Change{
 		Class: v1alpha1.CloudChange, Field: worktree.PlanFile,
-		Message: fmt.Sprintf("cloud: %s says what this version makes of no value of its facts: %.200q. generate writes it again, and README.md", worktree.PlanFile, sentence),
+		Message: fmt.Sprintf("cloud: %s has a sentence that this version would not write, whatever the values of its facts: %.200q. generate replaces it, in README.md too", worktree.PlanFile, sentence),
 	}
 }

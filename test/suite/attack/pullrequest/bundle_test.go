@@ -442,7 +442,7 @@ func TestACheckFindsSentencesThatTheCloudDidNotCause(t *testing.T) {
 			}
 		}
 		args := []string{"generate", "--inventory", "../../../../overlays/inventory.yaml", "--output-dir", dir, "--check"}
-		if stdout, stderr, code := pipeline(t, args...); code != cli.Different || !strings.Contains(stdout, "plan.yaml says what this version makes of no value of its facts") {
+		if stdout, stderr, code := pipeline(t, args...); code != cli.Different || !strings.Contains(stdout, "plan.yaml has a sentence that this version would not write") {
 			t.Errorf("%s: want exit 2 that names plan.yaml, got %d: %s%s", name, code, stdout, stderr)
 		}
 	}
