@@ -74,8 +74,8 @@ func unmade(old, next v1alpha1.Plan) string {
 }
 
 var (
-	factName    = regexp.MustCompile(`[\pL\pN][\pL\pN._:/-]*`)
-	listOfNames = regexp.MustCompile(`^(` + factName.String() + `(, ` + factName.String() + `)*)?$`)
+	nameInFact  = regexp.MustCompile(`[\pL\pN][\pL\pN._:/-]*`)
+	listOfNames = regexp.MustCompile(`^(` + nameInFact.String() + `(, ` + nameInFact.String() + `)*)?$`)
 	manyValues  = regexp.MustCompile(`"?#"?((, | and )"?#"?)*`)
 )
 
@@ -86,7 +86,7 @@ func frameOf(p v1alpha1.Plan) frame {
 	names := frame{}
 	for _, d := range p.Decisions {
 		for _, f := range d.Facts {
-			for _, n := range factName.FindAllString(f.Value, -1) {
+			for _, n := range nameInFact.FindAllString(f.Value, -1) {
 				names[n] = true
 			}
 		}
@@ -95,7 +95,7 @@ func frameOf(p v1alpha1.Plan) frame {
 }
 
 func (f frame) of(sentence string) string {
-	framed := factName.ReplaceAllStringFunc(sentence, func(word string) string {
+	framed := nameInFact.ReplaceAllStringFunc(sentence, func(word string) string {
 		if f[strings.TrimRight(word, ".:")] || strings.Trim(word, "0123456789.") == "" {
 			return "#"
 		}
