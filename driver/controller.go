@@ -45,7 +45,7 @@ func (p *process) newController(work context.Context, loggedIn func()) (*control
 		return nil, err
 	}
 	if taints != nil {
-		p.background.Go(func() error { taints.Run(work); return nil })
+		p.beside(work, "the start-up taints", func() error { taints.Run(work); return nil })
 	}
 	return controller.New(controller.Options{
 		Clouds: clouds, TopologyKey: p.cfg.TopologyKey(), WithTopology: p.cfg.WithTopology, IgnoreZone: p.conf.ignoreZone, ZoneMap: p.conf.zoneMap,
@@ -74,7 +74,7 @@ func (p *process) newCloud(work context.Context, name string, shared *sharedByCl
 	if err != nil {
 		return controller.Cloud{}, err
 	}
-	at := startHubs(work, p.background, openstack.NewCurrent(live.Current, log), name, shared.hubs)
+	at := p.startHubs(work, openstack.NewCurrent(live.Current, log), name, shared.hubs)
 	owner, locks, recent := idempotent.Owner{Driver: p.cfg.DriverName, Cluster: p.cfg.Cluster, Common: p.cfg.VolumeMetadata}, &inflight.Locks{}, &observe.Recent{}
 	owned, protects := volume.Cloud(at.cloud), p.cfg.ProtectOthers != config.Off
 	if protects {
@@ -84,8 +84,8 @@ func (p *process) newCloud(work context.Context, name string, shared *sharedByCl
 	attachments := attach.New(owned, at.volumes, attach.Options{
 		Locks: locks, Requests: requests, Recent: recent, ServerMetadata: p.cfg.ServerMetadata, Log: log,
 	})
-	p.background.Go(func() error { drain(work, attachments); return nil })
-	p.background.Go(func() error { logLogin(work, live.Current, loggedIn, log); return nil })
+	p.beside(work, "the drain", func() error { drain(work, attachments); return nil })
+	p.beside(work, "the first login", func() error { logLogin(work, live.Current, loggedIn, log); return nil })
 	return controller.Cloud{
 		Volumes: provision.New(owned, at.volumes, provision.Options{
 			Owner: owner, Locks: locks, Requests: requests, Recent: recent, Log: log, CountDuplicate: shared.duplicates.Of(name), ObserveQuotas: shared.quota.Saw,

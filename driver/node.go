@@ -37,7 +37,7 @@ func (p *process) newNode(work context.Context) *node.Server {
 		options.RegisteredFile = filepath.Join(os.TempDir(), cfg.DriverName+".registered") // /tmp of a bundle's pod is an emptyDir
 	}
 	server := node.New(machine, options)
-	p.background.Go(func() error { drain(work, server); return nil })
+	p.beside(work, "the drain", func() error { drain(work, server); return nil })
 	return server
 }
 

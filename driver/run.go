@@ -24,7 +24,9 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/operation"
 	"github.com/cinder-csi/cinder-csi/driver/rpc"
 	"github.com/cinder-csi/cinder-csi/driver/telemetry"
+	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
+	"github.com/cinder-csi/cinder-csi/internal/panics"
 )
 
 // Dependencies are what the process uses from outside. The zero value is the real environment.
@@ -122,18 +124,37 @@ func Run(ctx context.Context, cfg config.Config, deps Dependencies) error {
 		return err
 	}
 	if web != nil {
-		p.background.Go(func() error {
+		p.beside(work, "the pages", func() error {
 			return ServeHTTP(work, web, pages(cfg, p.registry, ready, onStartup, &operations))
 		})
 		// Without the page of the metrics nobody would see the result.
-		p.background.Go(func() error { checks.run(work, ready); return nil })
+		p.beside(work, "the checks of the clouds", func() error { checks.run(work, ready); return nil })
 	}
-	p.background.Go(func() error { p.conf.follow(work); return nil })
+	p.beside(work, "the reload of the configuration", func() error { p.conf.follow(work); return nil })
 	p.log.Info("serving", "driver", cfg.DriverName, "version", deps.Version, "address", listener.Addr().String(),
 		"controller", cfg.Controller, "node", cfg.Node, "clouds", len(p.clouds()), "topology", cfg.WithTopology, "strict", cfg.Strict)
 	err = serve(ctx, work, server, listener, cfg.DrainTimeout)
 	stop()
 	return errors.Join(err, p.background.Wait())
+}
+
+// restartPause is how long after its panic a part of the driver begins again.
+const restartPause = time.Second
+
+// beside runs a part of the driver beside the server. After a panic it begins again: one defect must not end the operations of all volumes. An
+// error ends the process.
+func (p *process) beside(work context.Context, what string, run func() error) {
+	p.background.Go(func() error {
+		for {
+			err := panics.Try(run)
+			if !panics.Log(p.log, what, err) {
+				return err
+			}
+			if volume.Sleep(work, restartPause) != nil {
+				return nil
+			}
+		}
+	})
 }
 
 // clouds are the names of the clouds that this process uses. A node uses none.
@@ -214,6 +235,7 @@ func newRegistry(version string) *prometheus.Registry {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	telemetry.NewBuild(registry, version)
+	telemetry.NewPanics(registry, panics.Seen)
 	return registry
 }
 

@@ -3,8 +3,6 @@ package driver
 import (
 	"context"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/cinder-csi/cinder-csi/driver/openstack"
 	"github.com/cinder-csi/cinder-csi/driver/openstack/status"
 	"github.com/cinder-csi/cinder-csi/driver/telemetry"
@@ -20,13 +18,13 @@ type waiting struct {
 }
 
 // startHubs starts the status hubs of a cloud, which run until work ends.
-func startHubs(work context.Context, background *errgroup.Group, adapter *openstack.Cloud, name string, hubs *telemetry.Hubs) waiting {
+func (p *process) startHubs(work context.Context, adapter *openstack.Cloud, name string, hubs *telemetry.Hubs) waiting {
 	volumes := status.NewHub(adapter).WithMeter(hubs.Of(name, "volume"))
 	snapshots := status.NewSnapshotHub(adapter).WithMeter(hubs.Of(name, "snapshot"))
 	backups := status.NewBackupHub(adapter).WithMeter(hubs.Of(name, "backup"))
 	servers := status.NewServerHub(adapter).WithMeter(hubs.Of(name, "server"))
 	for _, run := range []func(context.Context) error{volumes.Run, snapshots.Run, backups.Run, servers.Run} {
-		background.Go(func() error { return ended(run(work)) })
+		p.beside(work, "a status hub of cloud "+name, func() error { return ended(run(work)) })
 	}
 	return waiting{openstack.Shared{Cloud: adapter, Volumes: volumes, Servers: servers}, volumes, snapshots, backups}
 }

@@ -2,11 +2,11 @@ package idempotent
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"github.com/cinder-csi/cinder-csi/internal/panics"
 )
 
 // clockSkew is how far the clocks of Cinder's hosts may differ, and how long a database server may lag. A list of what was created since a time
@@ -23,13 +23,25 @@ func (r *Resource[T]) Recheck(ctx context.Context, name string, object T, search
 		return r.NamedWith(ctx, name, own.ID)
 	}
 	// The clock of Cinder says when the object was created, and that of the driver how long before that the search was at most.
-	created, complete := r.created.list(ctx, own.CreatedAt.Add(-time.Since(searched)-clockSkew), r.patience(), r.ListCreated)
-	found := slices.DeleteFunc(slices.Clone(created), func(other T) bool { return r.Candidate(other).Name != name })
+	created, complete := r.created.list(ctx, own.CreatedAt.Add(-time.Since(searched)-clockSkew), r.patience(), r.listCreated)
+	var found []T // and no memory of the others, which a wait would keep
+	for _, other := range created {
+		if r.Candidate(other).Name == name {
+			found = append(found, other)
+		}
+	}
 	if !complete || len(found) != 1 || r.Candidate(found[0]).ID != own.ID || r.Candidate(found[0]).BeingDeleted {
 		return r.NamedWith(ctx, name, own.ID)
 	}
 	r.holdOffs.endAccepted(r.Noun + " " + name)
 	return found, nil
+}
+
+// listCreated is ListCreated for a goroutine of its own. A panic is a list that failed.
+func (r *Resource[T]) listCreated(ctx context.Context, since time.Time) (found []T, more bool, err error) {
+	err = panics.Try(func() (err error) { found, more, err = r.ListCreated(ctx, since); return err })
+	panics.Log(r.Log, "the list of what Cinder has created", err)
+	return found, more, err
 }
 
 // createdLists share lists of what was created since a time. One is in flight; the calls that come meanwhile share the next.

@@ -22,6 +22,7 @@ type objectCloud struct {
 	objects  []object
 	hidden   map[string]bool // from the list of new objects
 	fails    error
+	panics   bool
 	more     bool
 	takes    time.Duration
 	lists    []time.Time // the times of "since"
@@ -53,6 +54,9 @@ func (c *objectCloud) resource() *idempotent.Resource[object] {
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			c.lists = append(c.lists, since)
+			if c.panics {
+				panic("a defect")
+			}
 			return slices.DeleteFunc(slices.Clone(c.objects), func(o object) bool { return o.CreatedAt.Before(since) || c.hidden[o.ID] }), c.more, c.fails
 		},
 	}
@@ -71,6 +75,7 @@ func TestARecheckFindsEveryObjectOfItsName(t *testing.T) {
 		"a clock that is behind":      {spoil: func(c *objectCloud, now time.Time) { c.add("a", "name", now.Add(-70*time.Second)) }, want: "a own", searches: 1},
 		"one of another name":         {spoil: func(c *objectCloud, now time.Time) { c.add("x", "other", now) }, want: "own"},
 		"the list fails":              {spoil: func(c *objectCloud, _ time.Time) { c.fails = errors.New("HTTP 500") }, want: "own", searches: 1},
+		"the list panics":             {spoil: func(c *objectCloud, _ time.Time) { c.panics = true }, want: "own", searches: 1},
 		"the list has a further page": {spoil: func(c *objectCloud, _ time.Time) { c.more = true }, want: "own", searches: 1},
 		"the list lacks its own":      {spoil: func(c *objectCloud, _ time.Time) { c.hidden = map[string]bool{"own": true} }, want: "own", searches: 1},
 		"the list does not end":       {spoil: func(c *objectCloud, _ time.Time) { c.takes = time.Hour }, want: "own", searches: 1},

@@ -2,13 +2,13 @@ package inflight
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"log/slog"
-	"runtime/debug"
 	"sync"
 	"time"
 
 	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"github.com/cinder-csi/cinder-csi/internal/panics"
 )
 
 // RequestTimeout bounds a request whose caller has left. Package openstack gives the HTTP request itself two minutes and names the service
@@ -43,7 +43,7 @@ func Complete[T any](ctx context.Context, c *Calls, r Request, send func(context
 		defer cancel()
 		outliving = volume.WithCaller(outliving, ctx)
 		var a answer
-		r.recovered(outliving, &a.err, func() { a.value, a.err = send(outliving) })
+		a.err = r.reported(outliving, panics.Try(func() (err error) { a.value, err = send(outliving); return err }))
 		r.Release()
 		answered <- a
 		if ctx.Err() != nil {
@@ -60,16 +60,14 @@ func Complete[T any](ctx context.Context, c *Calls, r Request, send func(context
 	}
 }
 
-// recovered turns a panic of send into an error. The request runs in a goroutine of its own, which the recovery of the gRPC server does not
-// protect.
-func (r Request) recovered(ctx context.Context, err *error, send func()) {
-	defer func() {
-		if p := recover(); p != nil {
-			r.Log.ErrorContext(ctx, "a request to the cloud panicked; please report this", "operation", r.Verb, "object", r.Object, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-			*err = volume.Errorf(volume.Unknown, "%s: the driver panicked in a request to %s; its log has the stack, please report it", r.Object, r.Service).Op(r.Verb).AfterWrite()
-		}
-	}()
-	send()
+// reported logs a panic of send, whose caller may have left, and returns the error of the request.
+func (r Request) reported(ctx context.Context, err error) error {
+	var defect *panics.Error
+	if !errors.As(err, &defect) {
+		return err
+	}
+	r.Log.ErrorContext(ctx, "a request to the cloud panicked; please report this", "operation", r.Verb, "object", r.Object, "panic", defect.What, "stack", defect.Stack)
+	return volume.Errorf(volume.Unknown, "%s: the driver panicked in a request to %s; its log has the stack, please report it", r.Object, r.Service).Op(r.Verb).AfterWrite()
 }
 
 // Drain waits for the requests in flight, until ctx ends. It reports whether all have ended. No request may start after Drain.

@@ -4,10 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"slices"
 	"time"
+
+	"github.com/cinder-csi/cinder-csi/internal/panics"
 )
 
 // The size of a page of a list, and the time of one watch. After it, a new list finds what was missed.
@@ -88,8 +91,8 @@ func (a *API) watchNodes(ctx context.Context, version string) (<-chan event, err
 		return nil, err
 	}
 	events := make(chan event)
-	go func() {
-		defer close(events)
+	panics.Go(slog.Default(), "the watch of the nodes", func() {
+		defer close(events) // a new list and watch follow
 		defer resp.Body.Close()
 		for decoder := json.NewDecoder(resp.Body); ; {
 			var e event
@@ -102,6 +105,6 @@ func (a *API) watchNodes(ctx context.Context, version string) (<-chan event, err
 				return
 			}
 		}
-	}()
+	})
 	return events, nil
 }

@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"runtime/debug"
 	"sync"
 	"time"
 
 	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"github.com/cinder-csi/cinder-csi/internal/panics"
 )
 
 // grace is how much longer a call waits for work that ends with its context, or by itself shortly before the deadline. A caller with
@@ -51,13 +51,16 @@ func (f *inFlight) delete(id string) {
 // run locks the volume, runs work, and returns its error. Busy if another operation is in flight for the volume. If ctx
 // ends first or is about to, run returns DeadlineExceeded or Canceled, and the volume stays locked until work returns.
 func (f *inFlight) run(ctx context.Context, id, operation string, work func(context.Context) error) error {
-	id = string(volume.ParseID(id)) // two PersistentVolumes may write it in different cases
+	id = string(volumeID(id)) // two PersistentVolumes may write it in different cases
 	if err := f.insert(id, operation); err != nil {
 		return err
 	}
 	done := make(chan error, 1)
 	f.work.Go(func() {
-		err := f.recovered(ctx, id, operation, work)
+		err := panics.Try(func() error { return work(ctx) })
+		if panics.Log(f.log.With("operation", operation, "volume", id), "an operation of the node", err) {
+			err = volume.Errorf(volume.Unknown, "volume %s: the driver failed unexpectedly; its log has the stack", id)
+		}
 		f.delete(id) // before the answer, or the next call of the same caller would find the volume locked
 		done <- err
 	})
@@ -99,15 +102,4 @@ func (f *inFlight) drain(ctx context.Context) {
 		f.log.WarnContext(ctx, "the driver ends while operations are in flight", "volumes", fmt.Sprint(operations))
 		f.operations <- operations
 	}
-}
-
-// recovered turns a panic into an error: the recovery of the gRPC server does not cover this goroutine.
-func (f *inFlight) recovered(ctx context.Context, id, operation string, work func(context.Context) error) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			f.log.ErrorContext(ctx, "panic", "operation", operation, "volume", id, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-			err = volume.Errorf(volume.Unknown, "volume %s: the driver failed unexpectedly; its log has the stack", id)
-		}
-	}()
-	return work(ctx)
 }

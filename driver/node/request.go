@@ -1,6 +1,7 @@
 package node
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
@@ -13,6 +14,16 @@ import (
 
 // contextEphemeral marks an inline ephemeral volume, which upstream no longer supports.
 const contextEphemeral = "csi.storage.k8s.io/ephemeral"
+
+// volumeID is the volume that a request names. Anybody who writes a PersistentVolume chooses the text, which reaches messages before anybody looks
+// for the volume. So a text that is no ID is quoted and cut. No disk has such an ID.
+func volumeID(handle string) volume.ID {
+	id := volume.ParseID(handle)
+	if !id.Exists() {
+		id = volume.ID(fmt.Sprintf("%.64q", id))
+	}
+	return id
+}
 
 // required returns InvalidArgument if a field is empty; pairs are a value and its name in the CSI specification.
 func required(pairs ...string) error {
@@ -77,10 +88,10 @@ func (s *Server) parseStage(r *csi.NodeStageVolumeRequest) (host.StageSpec, capa
 	format, err := parseFormat(r.GetVolumeContext(), c.fsType)
 	if err != nil {
 		return host.StageSpec{}, capability{}, volume.Errorf(volume.InvalidArgument, "volume %s: parse the volume_context: %w",
-			r.GetVolumeId(), err)
+			volumeID(r.GetVolumeId()), err)
 	}
 	return host.StageSpec{
-		Volume: volume.ParseID(r.GetVolumeId()), Path: r.GetStagingTargetPath(),
+		Volume: volumeID(r.GetVolumeId()), Path: r.GetStagingTargetPath(),
 		FSType: c.fsType, DefaultFSType: s.options.DefaultFSType, Format: format, MountFlags: c.mountFlags, ReadOnly: c.readOnly,
 		FromSource: strings.EqualFold(r.GetVolumeContext()[contract.ContextResizeRequired], "true"),
 	}, c, nil
@@ -107,13 +118,13 @@ func parsePublish(r *csi.NodePublishVolumeRequest) (host.PublishSpec, capability
 		return host.PublishSpec{}, capability{}, err
 	case strings.EqualFold(r.GetVolumeContext()[contextEphemeral], "true"):
 		return host.PublishSpec{}, capability{}, volume.Errorf(volume.Unimplemented,
-			"volume %s: inline ephemeral volumes are not supported; use a generic ephemeral volume", r.GetVolumeId())
+			"volume %s: inline ephemeral volumes are not supported; use a generic ephemeral volume", volumeID(r.GetVolumeId()))
 	case r.GetStagingTargetPath() == "":
 		return host.PublishSpec{}, capability{}, volume.Errorf(volume.Conflict,
-			"volume %s: the request has no staging_target_path, but a volume must be staged before it is published", r.GetVolumeId()).Cause(cause.MountNotStaged)
+			"volume %s: the request has no staging_target_path, but a volume must be staged before it is published", volumeID(r.GetVolumeId())).Cause(cause.MountNotStaged)
 	}
 	return host.PublishSpec{
-		Volume: volume.ParseID(r.GetVolumeId()), Staging: r.GetStagingTargetPath(), Target: r.GetTargetPath(),
+		Volume: volumeID(r.GetVolumeId()), Staging: r.GetStagingTargetPath(), Target: r.GetTargetPath(),
 		ReadOnly:       c.readOnly || r.GetReadonly(),
 		ReadOnlyByMode: c.readOnly && !r.GetReadonly(),
 		SingleTarget:   c.singleTarget,
@@ -127,10 +138,10 @@ func parseExpand(r *csi.NodeExpandVolumeRequest) (host.ExpandSpec, error) {
 	minimum, limit := r.GetCapacityRange().GetRequiredBytes(), r.GetCapacityRange().GetLimitBytes()
 	if minimum < 0 || limit < 0 || limit > 0 && minimum > limit {
 		return host.ExpandSpec{}, volume.Errorf(volume.InvalidArgument, "volume %s: the capacity_range of %d to %d bytes is empty",
-			r.GetVolumeId(), minimum, limit)
+			volumeID(r.GetVolumeId()), minimum, limit)
 	}
 	e := host.ExpandSpec{
-		Volume: volume.ParseID(r.GetVolumeId()), Path: r.GetVolumePath(), Size: volume.Size(minimum),
+		Volume: volumeID(r.GetVolumeId()), Path: r.GetVolumePath(), Size: volume.Size(minimum),
 		Block: r.GetVolumeCapability().GetBlock() != nil,
 	}
 	if r.GetStagingTargetPath() != "" && r.GetVolumeCapability().GetMount() != nil {

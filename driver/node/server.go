@@ -7,6 +7,7 @@ package node
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"log/slog"
 	"maps"
 	"sync/atomic"
@@ -152,8 +153,8 @@ func (s *Server) Registered(ctx context.Context) error {
 	if err == nil {
 		return nil
 	}
-	if text := err.Error(); s.unregistered.Swap(text) != text {
-		s.log.WarnContext(ctx, "kubelet cannot register the driver", "error", err)
+	if text := fmt.Sprintf("%.1000s", err); s.unregistered.Swap(text) != text { // whoever answers as the metadata service chooses a part of it
+		s.log.WarnContext(ctx, "kubelet cannot register the driver", "error", text)
 	}
 	return volume.Errorf(volume.KindOf(err), "kubelet cannot register the driver; its log has the reason")
 }

@@ -3,10 +3,12 @@ package node
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	"github.com/google/go-cmp/cmp"
@@ -422,6 +424,69 @@ func TestANodeIsRegisteredOnceNodeGetInfoSucceeds(t *testing.T) {
 	}
 	if n := strings.Count(log.String(), "no metadata"); n != 1 {
 		t.Errorf("want the reason once in the log, got %d: %s", n, log)
+	}
+}
+
+// Whoever answers as the metadata service chooses a part of the reason.
+func TestTheReasonWhyANodeIsNotRegisteredIsCut(t *testing.T) {
+	t.Parallel()
+	log := &strings.Builder{}
+	s := newServer(&fakeMachine{err: errors.New(strings.Repeat("zone ", 1<<18))}, Options{Log: slog.New(slog.NewTextHandler(log, nil))})
+	if err := s.Registered(t.Context()); err == nil || log.Len() > 2000 {
+		t.Errorf("want an error and a short line, got %v and %d bytes", err, log.Len())
+	}
+}
+
+// Anybody who writes a PersistentVolume chooses the handle. Events and the log of kubelet have the messages.
+func TestAHandleThatIsNoIDIsQuotedAndCutInMessages(t *testing.T) {
+	t.Parallel()
+	handle := "\x1b[2J\u202e\n" + strings.Repeat("x", 1<<20)
+	filesystem := mount(csi.VolumeCapability_AccessMode_SINGLE_NODE_WRITER, "ext4")
+	stage := &csi.NodeStageVolumeRequest{VolumeId: handle, StagingTargetPath: "/s", VolumeCapability: filesystem}
+	for name, call := range map[string]func(s *Server) error{
+		"context": func(s *Server) error {
+			_, err := s.NodeStageVolume(t.Context(), &csi.NodeStageVolumeRequest{
+				VolumeId: handle, StagingTargetPath: "/s", VolumeCapability: filesystem, VolumeContext: map[string]string{"cinder.csi.openstack.org/" + contract.ParameterBlockSize: "x"},
+			})
+			return err
+		},
+		"ephemeral": func(s *Server) error {
+			_, err := s.NodePublishVolume(t.Context(), &csi.NodePublishVolumeRequest{
+				VolumeId: handle, TargetPath: "/t", VolumeCapability: filesystem, VolumeContext: map[string]string{contextEphemeral: "true"},
+			})
+			return err
+		},
+		"not staged": func(s *Server) error {
+			_, err := s.NodePublishVolume(t.Context(), &csi.NodePublishVolumeRequest{VolumeId: handle, TargetPath: "/t", VolumeCapability: filesystem})
+			return err
+		},
+		"range": func(s *Server) error {
+			_, err := s.NodeExpandVolume(t.Context(), &csi.NodeExpandVolumeRequest{VolumeId: handle, VolumePath: "/t", CapacityRange: &csi.CapacityRange{RequiredBytes: 2, LimitBytes: 1}})
+			return err
+		},
+		"in flight": func(s *Server) error {
+			if err := s.inFlight.insert(string(volumeID(handle)), "stage"); err != nil {
+				return err
+			}
+			_, err := s.NodeStageVolume(t.Context(), stage)
+			return err
+		},
+		"of the host": func(s *Server) error { _, err := s.NodeStageVolume(t.Context(), stage); return err },
+		"panic": func(s *Server) error {
+			return s.inFlight.run(t.Context(), handle, "stage", func(context.Context) error { panic("a defect") })
+		},
+	} {
+		m := &fakeMachine{}
+		m.err = volume.Errorf(volume.Failed, "stage volume %s: no", volumeID(handle))
+		err := call(serverOf(m, Options{}))
+		if err == nil || len(err.Error()) > 1000 || strings.ContainsFunc(err.Error(), func(r rune) bool { return !unicode.IsPrint(r) }) {
+			t.Errorf("%s: want a short message on one line, got %.300q", name, fmt.Sprint(err))
+		}
+		for _, c := range m.calls {
+			if s, is := c.(host.StageSpec); is && s.Volume != volumeID(handle) {
+				t.Errorf("%s: the host gets the handle %.100q", name, s.Volume)
+			}
+		}
 	}
 }
 

@@ -31,10 +31,10 @@ func (s *Server) NodeUnstageVolume(ctx context.Context, r *csi.NodeUnstageVolume
 		return nil, err
 	}
 	err := s.inFlight.run(ctx, r.GetVolumeId(), "unstage", func(ctx context.Context) error {
-		return s.machine.Unstage(ctx, volume.ParseID(r.GetVolumeId()), r.GetStagingTargetPath())
+		return s.machine.Unstage(ctx, volumeID(r.GetVolumeId()), r.GetStagingTargetPath())
 	})
 	if err == nil {
-		s.options.Metrics.VolumeHealth(r.GetVolumeId(), nil)
+		s.options.Metrics.VolumeHealth(string(volumeID(r.GetVolumeId())), nil)
 	}
 	return answer(&csi.NodeUnstageVolumeResponse{}, err)
 }
@@ -72,8 +72,8 @@ func (s *Server) NodeGetVolumeStats(ctx context.Context, r *csi.NodeGetVolumeSta
 		return nil, err
 	}
 	stats, err := s.machine.Stats(ctx, r.GetVolumePath())
-	if reasons, known := findings(stats, err); known && volume.ParseID(r.GetVolumeId()).Exists() {
-		s.options.Metrics.VolumeHealth(r.GetVolumeId(), reasons)
+	if reasons, known := findings(stats, err); known && volumeID(r.GetVolumeId()).Exists() {
+		s.options.Metrics.VolumeHealth(string(volumeID(r.GetVolumeId())), reasons)
 	}
 	if err != nil {
 		return nil, err
@@ -119,7 +119,7 @@ func (s *Server) NodeGetVolumeHealth(ctx context.Context, r *csi.NodeGetVolumeHe
 	if err := required(r.GetVolumeId(), "volume_id"); err != nil {
 		return nil, err
 	}
-	issues, err := s.machine.Health(ctx, volume.ParseID(r.GetVolumeId()), r.GetStagingTargetPath(), r.GetVolumePublishPath())
+	issues, err := s.machine.Health(ctx, volumeID(r.GetVolumeId()), r.GetStagingTargetPath(), r.GetVolumePublishPath())
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"github.com/cinder-csi/cinder-csi/internal/panics"
 )
 
 // Capacity is how much a project may still create, in bytes.
@@ -140,12 +141,16 @@ func (c *quotaCache) read(ctx context.Context, cloud volume.Cloud) (projectLimit
 	caller := ctx
 	limits := projectLimits{readAt: time.Now()}
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() (err error) { limits.quotas, err = cloud.Quotas(ctx); return err })
-	group.Go(func() (err error) { limits.types, err = cloud.Types(ctx); return err })
-	group.Go(func() (err error) {
-		limits.defaultType, err = cloud.DefaultType(ctx)
-		return volume.IgnoreNotFound(err)
-	})
+	for _, read := range []func() error{
+		func() (err error) { limits.quotas, err = cloud.Quotas(ctx); return err },
+		func() (err error) { limits.types, err = cloud.Types(ctx); return err },
+		func() (err error) {
+			limits.defaultType, err = cloud.DefaultType(ctx)
+			return volume.IgnoreNotFound(err)
+		},
+	} {
+		group.Go(func() error { return panics.Try(read) })
+	}
 	if err := group.Wait(); err != nil {
 		if caller.Err() == nil { // otherwise the next call reads by itself
 			c.failed, c.failure = time.Now(), err

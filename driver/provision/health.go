@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"github.com/cinder-csi/cinder-csi/internal/panics"
 )
 
 // statusIssues says what is wrong with a volume in each status that does not change by itself (Cinder API reference, "Volume statuses"). A
@@ -110,7 +111,10 @@ func (s *Service) missingServers(ctx context.Context, volumes []volume.Volume) (
 	group.SetLimit(parallelServers)
 	for i, id := range ids {
 		group.Go(func() error {
-			_, err := s.cloud.Server(ctx, id)
+			err := panics.Try(func() error {
+				_, err := s.cloud.Server(ctx, id)
+				return err
+			})
 			switch volume.KindOf(err) {
 			case volume.NotFound:
 				isMissing[i] = true

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"runtime/debug"
 	"strings"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"github.com/cinder-csi/cinder-csi/internal/panics"
 )
 
 // Wrapper surrounds every RPC.
@@ -24,17 +24,17 @@ type Wrapper = grpc.UnaryServerInterceptor
 // levelBodies is the log level of complete requests and answers, without secrets; it is klog's -v=5.
 const levelBodies = slog.LevelDebug - 1
 
-// Recover converts a panic to an error, so that other RPCs continue. The RPC may have changed the cloud, so the error says AfterWrite.
+// Recover converts a panic to an error, so that other RPCs continue. It logs those of other goroutines too, which are the errors of the RPCs that
+// waited for them. The RPC may have changed the cloud, so the error says AfterWrite.
 func Recover(log *slog.Logger) Wrapper {
 	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (resp any, err error) {
-		defer func() {
-			if p := recover(); p != nil {
-				log.ErrorContext(ctx, "an RPC panicked; please report this defect", "method", methodOf(info), "panic", p, "stack", string(debug.Stack()))
-				what, _, _ := strings.Cut(fmt.Sprint(p), "\n") // the panic of a shared call has the stack of that after it
-				resp, err = nil, volume.Errorf(volume.Unknown, "%s: a defect in the driver (panic: %s); the log of the driver has the stack", methodOf(info), what).AfterWrite()
-			}
-		}()
-		return handler(ctx, req)
+		err = panics.Try(func() (err error) { resp, err = handler(ctx, req); return err })
+		var defect *panics.Error
+		if !errors.As(err, &defect) {
+			return resp, err
+		}
+		log.ErrorContext(ctx, "an RPC panicked; please report this defect", "method", methodOf(info), "panic", defect.What, "stack", defect.Stack)
+		return nil, volume.Errorf(volume.Unknown, "%s: a defect in the driver (%v); the log of the driver has the stack", methodOf(info), defect).AfterWrite()
 	}
 }
 

@@ -29,6 +29,8 @@ const (
 var (
 	buildInfo = define("cinder_csi_build_info", Gauge,
 		"The version of the driver and of Go; the value is always 1.", "version", "go_version")
+	panicsSeen = define("cinder_csi_panics_total", Counter,
+		"Panics, which are defects of the driver; the log has the stack.")
 
 	rpcDuration = define("cinder_csi_rpc_duration_seconds", Histogram,
 		"Duration of RPCs, by method and gRPC code.", "method", "code")
@@ -70,7 +72,7 @@ var (
 			"The driver asks every ten minutes.", "cloud")
 
 	budgetLimit = define("cinder_csi_openstack_budget_per_second", Gauge,
-		"Requests a second that the driver sends on average; kind is read or write. It is lower than configured after the cloud asked for fewer requests.",
+		"Requests a second that the driver sends on average; kind is read or write. Lower than configured after the cloud asked for fewer.",
 		"cloud", "kind")
 	budgetWait = define("cinder_csi_openstack_throttle_wait_seconds", Histogram,
 		"How long requests waited for the limit; requests that did not wait are not counted.", "cloud", "kind")
@@ -103,7 +105,7 @@ var (
 		"When the driver read the quotas, as a Unix time.")
 
 	nodeVolumes = define("cinder_csi_node_volumes", Gauge,
-		"Volumes that are attached to the node, or that arrive, when the scrape begins; without foreign volumes.")
+		"Volumes that are attached to the node or arrive; without foreign volumes.")
 	nodeLimit = define("cinder_csi_node_volume_limit", Gauge,
 		"How many volumes the node can have; 0 before the driver has calculated it.")
 	nodeRegistered = define("cinder_csi_node_registered", Gauge,

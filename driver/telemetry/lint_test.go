@@ -17,6 +17,7 @@ func TestMetricsFollowPrometheusConventions(t *testing.T) {
 	var list operation.List
 	rpcs := NewRPCs(registry, &list)
 	NewBuild(registry, "v1")
+	NewPanics(registry, func() uint64 { return 0 })
 	NewReload(registry).Done(nil)
 	NewLenience(registry)
 	NewDuplicates(registry).Of("")

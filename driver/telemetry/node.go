@@ -1,6 +1,8 @@
 package telemetry
 
 import (
+	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -16,6 +18,8 @@ type Node struct {
 
 	registered prometheus.Gauge
 	unhealthy  *prometheus.GaugeVec
+	mu         sync.Mutex
+	ids        []string // of the volumes in unhealthy
 }
 
 // totalLimit is the key of the limit itself among the parts that the node reports.
@@ -73,10 +77,30 @@ func (m *Node) Registered(registered bool) {
 	}
 }
 
-// VolumeHealth sets what is wrong with a volume. A volume without reasons has no series.
+// mostUnhealthy is how many volumes have series of their own: more than a node can have. A finding that comes after the unstage of its volume leaves
+// one behind.
+const mostUnhealthy = 512
+
+// VolumeHealth sets what is wrong with a volume. A volume without reasons has no series. Of too many volumes the one that was found first loses its.
 func (m *Node) VolumeHealth(id string, reasons []string) {
-	m.unhealthy.DeletePartialMatch(prometheus.Labels{"volume": id})
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if i := slices.Index(m.ids, id); i >= 0 {
+		m.forget(i)
+	}
+	if len(reasons) == 0 {
+		return
+	}
+	if len(m.ids) == mostUnhealthy {
+		m.forget(0)
+	}
+	m.ids = append(m.ids, id)
 	for _, reason := range reasons {
 		m.unhealthy.WithLabelValues(id, reason).Set(1)
 	}
+}
+
+func (m *Node) forget(i int) {
+	m.unhealthy.DeletePartialMatch(prometheus.Labels{"volume": m.ids[i]})
+	m.ids = slices.Delete(m.ids, i, i+1)
 }

@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -52,6 +53,22 @@ func TestAVolumeHasASeriesForEachFindingAndNoneWithout(t *testing.T) {
 	got := page(registry)
 	if strings.Contains(got, `volume="v1"`) || strings.Contains(got, `reason="NotResponding"`) || !strings.Contains(got, `{reason="FileSystemReadOnly",volume="v2"} 1`) {
 		t.Errorf("want one finding of v2, got\n%s", got)
+	}
+}
+
+// A finding that comes after the unstage of its volume leaves a series behind.
+func TestTheSeriesOfVolumesAreBounded(t *testing.T) {
+	t.Parallel()
+	registry := prometheus.NewPedanticRegistry()
+	m := NewNode(registry)
+	for i := range 2 * mostUnhealthy {
+		m.VolumeHealth(fmt.Sprint("v", i), []string{"NotResponding"})
+		m.VolumeHealth(fmt.Sprint("v", i), []string{"InputOutputError"}) // the same volume
+	}
+	got := page(registry)
+	if n := strings.Count(got, "\ncinder_csi_node_volume_unhealthy{"); n != mostUnhealthy || strings.Contains(got, "NotResponding\"") ||
+		!strings.Contains(got, fmt.Sprintf(`volume="v%d"`, mostUnhealthy)) || strings.Contains(got, fmt.Sprintf(`volume="v%d"`, mostUnhealthy-1)) {
+		t.Errorf("want the last %d volumes, got %d series", mostUnhealthy, n)
 	}
 }
 

@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
 
 	"github.com/fsnotify/fsnotify"
+
+	"github.com/cinder-csi/cinder-csi/internal/panics"
 )
 
 // Watch sends on the returned channel when something changes in a directory of these files, until ctx ends. It watches
@@ -27,7 +30,7 @@ func Watch(ctx context.Context, files []string) (<-chan struct{}, error) {
 		}
 	}
 	changed := make(chan struct{}, 1)
-	go func() {
+	panics.Go(slog.Default(), "the watch of files", func() {
 		defer watcher.Close()
 		for {
 			select {
@@ -44,7 +47,7 @@ func Watch(ctx context.Context, files []string) (<-chan struct{}, error) {
 			default: // the receiver already has a notice
 			}
 		}
-	}()
+	})
 	return changed, missing
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/host/singleflight"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"github.com/cinder-csi/cinder-csi/internal/panics"
 )
 
 // Options says where sysfs and the device nodes are. The zero value is the real machine.
@@ -306,10 +307,10 @@ func (f *Finder) startRescan() {
 	if !f.scanning.CompareAndSwap(false, true) {
 		return
 	}
-	go func() {
+	panics.Go(f.options.Log, "the rescan of the SCSI hosts", func() {
 		defer f.scanning.Store(false)
 		f.rescanHosts()
-	}()
+	})
 }
 
 // rescanHosts asks every SCSI host to look for new disks. A read-only sysfs is no failure: the kernel usually knows the

@@ -15,6 +15,7 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/driver/host/hosttest"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"github.com/cinder-csi/cinder-csi/internal/panics"
 )
 
 // sparse is a disk of zeros but for what is at some offsets.
@@ -263,12 +264,13 @@ func (defective) ReadAt([]byte, int64) (int, error) { panic("index out of range"
 // The recovery of the RPC does not protect the goroutines that read the copies.
 func TestAPanicWhileTheCopiesAreReadIsOneOfTheCaller(t *testing.T) {
 	t.Parallel()
-	defer func() {
-		if text, _ := recover().(string); !strings.Contains(text, "index out of range") {
-			t.Errorf("want the panic of a reader, got %q", text)
-		}
-	}()
-	_, _ = FindCopies(t.Context(), defective{sparse{size: 1 << 30}})
+	err := panics.Try(func() error {
+		_, err := FindCopies(t.Context(), defective{sparse{size: 1 << 30}})
+		return err
+	})
+	if !errors.As(err, new(*panics.Error)) || !strings.Contains(err.Error(), "index out of range") {
+		t.Errorf("want the panic of a reader, got %v", err)
+	}
 }
 
 // widest records how many bytes a reader was asked for at once.

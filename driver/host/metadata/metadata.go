@@ -156,8 +156,11 @@ func parseMetadata(content []byte) (Server, error) {
 	if !contract.IsUUID(m.UUID) {
 		return Server{}, volume.Errorf(volume.Failed, "parse meta_data.json: its uuid %.200q is not a server ID", m.UUID)
 	}
-	return Server{ID: volume.ServerID(m.UUID), Zone: m.Zone, Name: m.Name}, nil
+	return Server{ID: volume.ServerID(m.UUID), Zone: cut(m.Zone), Name: cut(m.Name)}, nil
 }
+
+// cut bounds a text that whoever answers as the metadata service chooses. Nova's have at most 255 characters.
+func cut(text string) string { return fmt.Sprintf("%.255s", text) }
 
 // metadataPath is where both the config drive and the metadata service have the newest form of the metadata.
 const metadataPath = "openstack/latest/meta_data.json"

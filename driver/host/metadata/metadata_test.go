@@ -211,6 +211,10 @@ func TestMetadataWithoutAServerIDIsRefused(t *testing.T) {
 	if err != nil || got.Zone != "" {
 		t.Errorf("want a server without a zone, got %+v, %v", got, err)
 	}
+	got, err = parseMetadata([]byte(`{"uuid": "5f0c6d1e-8b7a-4c3d-9e21-0a1b2c3d4e5f", "availability_zone": "` + strings.Repeat("ä", 1000) + `", "name": "` + strings.Repeat("ä", 1000) + `"}`))
+	if long := strings.Repeat("ä", 255); err != nil || got.Zone != long || got.Name != long {
+		t.Errorf("want 255 characters of each text, got %+v, %v", got, err)
+	}
 }
 
 func TestTheHardwareUUIDCountsOnlyIfNovaSetIt(t *testing.T) {

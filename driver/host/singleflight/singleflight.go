@@ -8,11 +8,11 @@ package singleflight
 
 import (
 	"context"
-	"fmt"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/cinder-csi/cinder-csi/internal/panics"
 )
 
 // Group holds the calls in progress, by key. The zero value is ready for use.
@@ -30,7 +30,7 @@ type Call[V any] struct {
 	Reported sync.Once
 
 	abandoned atomic.Bool // a caller gave up
-	panicked  string      // with the stack; empty if the call returned
+	panicked  error       // a *panics.Error; nil if the call returned
 }
 
 // Start runs fn in a goroutine, unless a call for the key is in progress. It returns that call; fresh is true for a new
@@ -44,12 +44,7 @@ func (g *Group[K, V]) Start(key K, fn func() V) (call *Call[V], fresh bool) {
 	go func() {
 		defer close(call.Done)
 		defer g.calls.Delete(key)
-		defer func() {
-			if p := recover(); p != nil {
-				call.panicked = fmt.Sprintf("%v\n%s", p, debug.Stack())
-			}
-		}()
-		call.Value = fn()
+		call.panicked = panics.Try(func() error { call.Value = fn(); return nil })
 	}()
 	return call, true
 }
@@ -98,7 +93,7 @@ func (c *Call[V]) WaitUntil(ctx context.Context, limit time.Duration) bool {
 }
 
 func (c *Call[V]) returned() bool {
-	if c.panicked != "" {
+	if c.panicked != nil {
 		panic(c.panicked)
 	}
 	return true

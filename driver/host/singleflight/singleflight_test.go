@@ -2,10 +2,13 @@ package singleflight
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/cinder-csi/cinder-csi/internal/panics"
 )
 
 func TestCallersShareOneCallAndEachWaitsAtMostUntilItsLimit(t *testing.T) {
@@ -57,21 +60,22 @@ func TestAPanicOfTheCallIsOneOfItsCallers(t *testing.T) {
 		var g Group[string, bool]
 		unblock := make(chan struct{})
 		call, _ := g.Start("a", func() bool { <-unblock; panic("index out of range") })
-		panics := func(ctx context.Context) (text string) {
-			defer func() { text, _ = recover().(string) }()
-			call.Wait(ctx)
-			return ""
-		}
+		panicOf := func(ctx context.Context) error { return panics.Try(func() error { call.Wait(ctx); return nil }) }
+		before := panics.Seen()
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
-		if got := panics(ended); got != "" {
-			t.Errorf("want no panic of a caller that leaves before, got %q", got)
+		if got := panicOf(ended); got != nil {
+			t.Errorf("want no panic of a caller that leaves before, got %v", got)
 		}
 		close(unblock)
 		for range 2 {
-			if got := panics(t.Context()); !strings.Contains(got, "index out of range") || !strings.Contains(got, "singleflight_test.go") {
-				t.Errorf("want the panic with its stack, got %q", got)
+			var got *panics.Error
+			if err := panicOf(t.Context()); !errors.As(err, &got) || got.What != "index out of range" || !strings.Contains(got.Stack, "singleflight_test.go") {
+				t.Errorf("want the panic with its stack, got %v", err)
 			}
+		}
+		if n := panics.Seen() - before; n != 1 {
+			t.Errorf("want one panic counted, got %d", n)
 		}
 		if next, fresh := g.Start("a", func() bool { return true }); !fresh || !next.Wait(t.Context()) || !next.Value {
 			t.Error("want the next call to run")

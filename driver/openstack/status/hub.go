@@ -3,6 +3,7 @@ package status
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/cinder-csi/cinder-csi/driver/cause"
@@ -28,10 +29,14 @@ type hub[ID ~string, T any] struct {
 	join   chan *waiter[ID, T]
 	left   chan struct{} // a waiter has left since the loop last checked
 	closed chan struct{}
+	close  func() // closes it, once
 }
 
 func newHub[ID ~string, T any](k kind[ID, T]) *hub[ID, T] {
-	return &hub[ID, T]{kind: k, meter: noMeter{}, join: make(chan *waiter[ID, T]), left: make(chan struct{}, 1), closed: make(chan struct{})}
+	closed := make(chan struct{})
+	return &hub[ID, T]{
+		kind: k, meter: noMeter{}, join: make(chan *waiter[ID, T]), left: make(chan struct{}, 1), closed: closed, close: sync.OnceFunc(func() { close(closed) }),
+	}
 }
 
 // WithMeter makes the hub report to m. The caller calls it before Run.

@@ -2,31 +2,61 @@ package status
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"github.com/cinder-csi/cinder-csi/internal/panics"
 )
 
-// Run polls until ctx ends, and then ends every wait. The caller calls it once.
+// Run polls until ctx ends, and then ends every wait. A panic ends the waits that there are, and is the error. The caller then calls Run again.
 func (h *hub[ID, T]) Run(ctx context.Context) error {
 	var calls sync.WaitGroup
-	defer calls.Wait() // they end with ctx
-	defer close(h.closed)
+	defer calls.Wait()
+	running, stop := context.WithCancel(ctx)
+	defer stop() // calls end with it
 	l := loop[ID, T]{
 		kind: h.kind, meter: h.meter, reading: map[ID]bool{}, answers: make(chan answer[ID, T]), pageBegan: &atomic.Int64{},
 	}
-	l.start = func(call func() answer[ID, T]) {
+	l.start = func(listing bool, wanted map[ID]bool, call func() answer[ID, T]) {
 		began, joined := time.Now(), l.joined
 		calls.Go(func() {
-			a := call()
+			var a answer[ID, T]
+			if err := panics.Try(func() error { a = call(); return nil }); err != nil {
+				a = answer[ID, T]{listing: listing, failed: true, results: map[ID]result[T]{}}
+				for id := range wanted {
+					a.results[id] = result[T]{err: l.defect(id, err)}
+				}
+			}
 			a.began, a.joined = began, joined
 			select {
 			case l.answers <- a:
-			case <-ctx.Done():
+			case <-running.Done():
 			}
 		})
 	}
+	err := panics.Try(func() error { return h.serve(running, &l) })
+	if errors.As(err, new(*panics.Error)) {
+		for _, w := range l.waiters {
+			w.deliver(result[T]{err: l.defect(w.id, err)})
+		}
+	}
+	if ctx.Err() != nil {
+		h.close()
+	}
+	return err
+}
+
+// defect ends a wait: a retry may succeed, and what it waited for may have been written.
+func (l *loop[ID, T]) defect(id ID, err error) error {
+	return volume.Errorf(volume.Unknown, "%s %s: the driver cannot poll it: %w", l.kind.noun, id, err).Op("wait").AfterWrite()
+}
+
+// serve polls for the waiters until ctx ends.
+func (h *hub[ID, T]) serve(ctx context.Context, l *loop[ID, T]) error {
 	for {
 		l.dropLeft()
 		timer := l.poll(ctx)
@@ -47,7 +77,7 @@ func (h *hub[ID, T]) Run(ctx context.Context) error {
 type loop[ID ~string, T any] struct {
 	kind    kind[ID, T]
 	meter   Meter
-	start   func(call func() answer[ID, T])
+	start   func(listing bool, wanted map[ID]bool, call func() answer[ID, T])
 	answers chan answer[ID, T]
 
 	waiters []*waiter[ID, T]

@@ -173,7 +173,7 @@ func (l *loop[ID, T]) startListing(ctx context.Context, first time.Time, everyth
 		l.pageBegan.Store(time.Now().UnixNano())
 		l.meter.Called(how)
 	}
-	l.start(func() answer[ID, T] {
+	l.start(true, wanted, func() answer[ID, T] {
 		defer cancel()
 		return k.listAll(ctx, since, wanted, called)
 	})
@@ -188,7 +188,7 @@ func (l *loop[ID, T]) startReads(ctx context.Context, wanted []ID) {
 		}
 		l.reading[id] = true
 		k, meter := l.kind, l.meter
-		l.start(func() answer[ID, T] {
+		l.start(false, map[ID]bool{id: true}, func() answer[ID, T] {
 			meter.Called("single")
 			object, err := k.read(ctx, id)
 			return answer[ID, T]{results: map[ID]result[T]{id: {object, err}}}
