@@ -101,6 +101,14 @@ func (p Processes) Run(ctx context.Context, name string, args ...string) (Result
 	if len(args) > 0 {
 		step += " on " + args[len(args)-1] // the disk, or where it is mounted
 	}
+	var granted *grant
+	if programs[name].tenantMemory {
+		var err error
+		if granted, err = checks.take(volume.CallerOf(ctx), sizeOf(args)); err != nil {
+			return Result{}, err
+		}
+		defer checks.give(granted)
+	}
 	defer volume.BeginStep(ctx, step)()
 	var stdout, stderr tail
 	cmd := exec.CommandContext(ctx, name, args...)
@@ -116,13 +124,13 @@ func (p Processes) Run(ctx context.Context, name string, args ...string) (Result
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	var kills string
-	if programs[name].tenantMemory {
+	if granted != nil {
 		kills = p.oomKills()
 	}
 	err := cmd.Start()
 	if err == nil {
-		if programs[name].tenantMemory {
-			defer boundMemory(cmd.Process.Pid)()
+		if granted != nil {
+			checks.bind(granted, cmd.Process.Pid)
 		}
 		err = cmd.Wait()
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -92,7 +94,7 @@ func TestTheMemoryOfACheckIsBoundedAndItIsTheFirstThatTheKernelKills(t *testing.
 		script := `#!/bin/sh
 for n in $(seq 100); do read -r adj < /proc/$$/oom_score_adj; grep -q 'data size *unlimited' /proc/$$/limits || [ $adj != 1000 ] || break; /bin/true; done
 read -r adj < /proc/$$/oom_score_adj
-grep -q 'data size *unlimited' /proc/$$/limits && limit=none || limit=some
+while read -r a b c limit rest; do [ "$a $b $c" != "Max data size" ] || break; done < /proc/$$/limits
 echo $adj $limit
 `
 		must(t, os.WriteFile(filepath.Join(dir, name), []byte(script), 0o700))
@@ -100,70 +102,144 @@ echo $adj $limit
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 	own, err := os.ReadFile("/proc/self/oom_score_adj")
 	must(t, err)
-	for name, want := range map[string]string{"fsck.ext4": "1000 some\n", "mkfs.ext4": strings.TrimSpace(string(own)) + " none\n"} {
-		result, err := Ask(t.Context(), Processes{}, name)
+	image := filepath.Join(dir, "image")
+	must(t, os.WriteFile(image, nil, 0o600))
+	must(t, os.Truncate(image, 1<<30))
+	most := (80 + 8*runtime.NumCPU()) << 20
+	for name, want := range map[string]string{"fsck.ext4": fmt.Sprintf("1000 %d\n", most), "mkfs.ext4": strings.TrimSpace(string(own)) + " unlimited\n"} {
+		result, err := Ask(t.Context(), Processes{}, name, image)
 		if err != nil || result.Stdout != want {
 			t.Errorf("%s: want %q, got %+v, %v", name, want, result, err)
 		}
+	}
+	if len(checks.running) != 0 {
+		t.Errorf("want all memory given back after the checks, got %d", len(checks.running))
 	}
 }
 
 func TestTheLimitOfACheckIsBelowWhatTheNodeHas(t *testing.T) {
 	t.Parallel()
-	const gib = 1 << 30
+	const mib, gib = 1 << 20, 1 << 30
 	meminfo := "MemTotal: 9 kB\nMemAvailable:   8388608 kB\n"
 	for _, c := range []struct {
 		name, meminfo, most, used string
-		granted, want             uint64
-		unknown                   bool
+		size                      volume.Size
+		granted                   uint64 // to another check
+		want                      uint64 // 0: none
 	}{
-		{name: "the node", meminfo: meminfo, want: 7 * gib},
-		{name: "no limit of the container", meminfo: meminfo, most: "max\n", used: "1\n", want: 7 * gib},
-		{name: "the container has less", meminfo: meminfo, most: "2147483648\n", used: "1073741824\n", want: gib / 8 * 7},
-		{name: "the container has more", meminfo: meminfo, most: "107374182400\n", used: "1\n", want: 7 * gib},
-		{name: "another check runs", meminfo: meminfo, granted: 7 * gib, want: gib / 8 * 7},
-		{name: "others may take all of it", meminfo: meminfo, granted: 9 * gib, want: 64 << 20},
-		{name: "others may take all of the container", meminfo: meminfo, most: "2147483648\n", used: "1073741824\n", granted: gib, want: 64 << 20},
-		{name: "nothing is left", meminfo: meminfo, most: "1000\n", used: "2000\n", want: 64 << 20},
-		{name: "no meminfo", most: "8589934592\n", used: "0\n", want: 7 * gib},
-		{name: "nothing is known", unknown: true, want: 64 << 20},
+		{name: "a small disk", meminfo: meminfo, size: volume.GiB(1), want: 80 * mib},
+		{name: "a part of a GiB", meminfo: meminfo, size: 1, want: 80 * mib},
+		{name: "no size", meminfo: meminfo, want: 64 * mib},
+		{name: "a large disk", meminfo: meminfo, size: volume.GiB(100), want: 1664 * mib},
+		{name: "a disk for which the node is too small", meminfo: meminfo, size: volume.GiB(1000), want: 7 * gib},
+		{name: "no limit of the container", meminfo: meminfo, most: "max\n", used: "1\n", size: volume.GiB(1000), want: 7 * gib},
+		{name: "the container has less", meminfo: meminfo, most: "2147483648\n", used: "1073741824\n", size: volume.GiB(1000), want: 512 * mib},
+		{name: "the container has more", meminfo: meminfo, most: "107374182400\n", used: "1\n", size: volume.GiB(1000), want: 7 * gib},
+		{name: "another check runs", meminfo: meminfo, granted: 7 * gib, size: volume.GiB(1000), want: 512 * mib},
+		{name: "only small checks fit beside it", meminfo: meminfo, granted: 7*gib + 512*mib, size: volume.GiB(1000), want: 64 * mib},
+		{name: "another check may take all of it", meminfo: meminfo, granted: 8 * gib},
+		{name: "another check may take all of the container", meminfo: meminfo, most: "2147483648\n", used: "1073741824\n", granted: gib},
+		{name: "nothing is left, and no other check runs", meminfo: meminfo, most: "1000\n", used: "2000\n", size: volume.GiB(1000), want: 64 * mib},
+		{name: "no meminfo", most: "8589934592\n", used: "0\n", size: volume.GiB(1000), want: 7 * gib},
 	} {
-		if got, ok := memoryLimit(c.meminfo, c.most, c.used, c.granted); got != c.want || ok == c.unknown {
-			t.Errorf("%s: want %d, got %d, %t", c.name, c.want, got, ok)
+		m := newMemory(func() (uint64, bool) { return leastOf(c.meminfo, c.most, c.used) }, func(int) uint64 { return 0 })
+		if c.granted > 0 {
+			m.running[&grant{bytes: c.granted}] = true
+		}
+		got, _ := m.try(c.size)
+		if c.want == 0 && got != nil || c.want != 0 && (got == nil || got.bytes != c.want) {
+			t.Errorf("%s: want %d MiB, got %+v", c.name, c.want>>20, got)
+		}
+	}
+	unknown := newMemory(func() (uint64, bool) { return leastOf("", "", "") }, func(int) uint64 { return 0 })
+	for range 3 {
+		if g, _ := unknown.try(volume.GiB(1)); g == nil || g.bytes != 0 {
+			t.Errorf("want no limit where nobody knows what the node has, got %+v", g)
 		}
 	}
 }
 
-// Checks at the same time share the memory of the node. One that begins gets what the others leave, and they give it back.
+// Whatever checks begin and end, and however much of its memory each has taken, together they may take no more than the node has. One is refused
+// only if less is left than each may have.
 func TestTheLimitsOfChecksAtTheSameTimeAreBelowWhatTheNodeHas(t *testing.T) {
-	const n, least = 8, 64 << 20
-	var sum uint64
-	var releases []func()
-	for range n {
-		check := exec.CommandContext(t.Context(), "cat") // a check that runs until the end of the test
-		_, err := check.StdinPipe()
+	t.Parallel()
+	for _, total := range []uint64{1 << 20, 100 << 20, 512 << 20, 8 << 30, 256 << 30} {
+		random := rand.New(rand.NewPCG(total, 1))
+		taken := map[int]uint64{}
+		m := newMemory(func() (uint64, bool) {
+			left := total
+			for _, bytes := range taken {
+				left -= min(left, bytes)
+			}
+			return left, true
+		}, func(pid int) uint64 { return taken[pid] })
+		refused := 0
+		for pid := 1; pid <= 3000; pid++ {
+			size := volume.GiB(1 << random.IntN(15))
+			var sum uint64
+			for g := range m.running {
+				sum += g.bytes
+			}
+			g, _ := m.try(size)
+			switch {
+			case g == nil:
+				if refused++; sum+leastMemory <= total {
+					t.Fatalf("%d MiB: a check was refused, and %d MiB are left", total>>20, (total-sum)>>20)
+				}
+			case sum > 0 && sum+g.bytes > total:
+				t.Fatalf("%d MiB: checks may take %d MiB", total>>20, (sum+g.bytes)>>20)
+			case g.bytes < leastMemory:
+				t.Fatalf("%d MiB: a check got %d bytes", total>>20, g.bytes)
+			default:
+				g.pid, taken[pid] = pid, g.bytes*uint64(random.IntN(3))/2
+			}
+			for g := range m.running {
+				if random.IntN(20) == 0 {
+					delete(taken, g.pid)
+					m.give(g)
+				}
+			}
+		}
+		if refused == 0 && total < 8<<30 {
+			t.Errorf("%d MiB: nothing was refused; the test shows nothing", total>>20)
+		}
+	}
+}
+
+// Three checks of disks that are too large for the node last for hours. Eight that need little begin beside them.
+func TestLongChecksLeaveMemoryForSmallOnes(t *testing.T) {
+	t.Parallel()
+	m := newMemory(func() (uint64, bool) { return 8 << 30, true }, func(int) uint64 { return 0 })
+	for i := range 10 {
+		size := volume.GiB(1)
+		if i < 3 {
+			size = volume.GiB(2000)
+		}
+		if g, _ := m.try(size); g == nil {
+			t.Errorf("check %d did not begin", i)
+		}
+	}
+}
+
+func TestACheckWithoutMemoryWaitsForAnotherAndNoLongerThanItsCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory(func() (uint64, bool) { return leastMemory, true }, func(int) uint64 { return 0 })
+		first, err := m.take(t.Context(), 0)
 		must(t, err)
-		must(t, check.Start())
-		t.Cleanup(func() { _, _ = check.Process.Kill(), check.Wait() })
-		releases = append(releases, boundMemory(check.Process.Pid))
-		var limit unix.Rlimit
-		must(t, unix.Prlimit(check.Process.Pid, unix.RLIMIT_DATA, nil, &limit))
-		sum += limit.Cur - uint64(runtime.NumCPU())*8<<20 // without the stacks
-	}
-	var node unix.Sysinfo_t
-	must(t, unix.Sysinfo(&node))
-	if most := node.Totalram*uint64(node.Unit) + n*least; sum > most {
-		t.Errorf("%d checks may take %d MiB together, want at most %d", n, sum>>20, most>>20)
-	}
-	for _, release := range releases {
-		release()
-	}
-	dir := t.TempDir()
-	must(t, os.WriteFile(filepath.Join(dir, "fsck.ext4"), []byte("#!/bin/sh\n"), 0o700))
-	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
-	if _, err := Ask(t.Context(), Processes{}, "fsck.ext4"); err != nil || granted.bytes != 0 {
-		t.Errorf("want all memory given back after the checks, got %d bytes, %v", granted.bytes, err)
-	}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		began := time.Now()
+		_, err = m.take(ctx, 0)
+		wantKind(t, err, volume.Busy, "the other checks of file systems on this node", "waited for 64 MiB", "a retry waits again")
+		if took := time.Since(began); took != time.Minute {
+			t.Errorf("want an answer with the end of the caller, got it after %v", took)
+		}
+		time.AfterFunc(2500*time.Millisecond, func() { m.give(first) })
+		began = time.Now()
+		if _, err = m.take(t.Context(), 0); err != nil || time.Since(began) != 2500*time.Millisecond {
+			t.Errorf("want memory with the end of the first check, got %v after %v", err, time.Since(began))
+		}
+	})
 }
 
 // A check that needs more than its limit says so, and is no answer.

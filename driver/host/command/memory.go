@@ -2,16 +2,20 @@ package command
 
 import (
 	"cmp"
+	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"runtime"
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
@@ -23,53 +27,139 @@ import (
 // The bound is a limit of the process and not a cgroup of its own. cgroup v2 gives no memory controller to a group below
 // one that has processes. The driver would have to leave the group in which the runtime expects it.
 
-// granted is what the running checks may take together. The memory is the machine's, so all Processes share it. Nobody waits for memory: a
-// check may hang on a dead disk.
-var granted struct {
-	sync.Mutex
-	bytes uint64
+// The grants of checks. A check of every second block in use needs 6 MiB for each GiB; one without much to do takes 11 MiB.
+const (
+	leastMemory = 64 << 20
+	memoryOfGiB = 16 << 20
+	// keptMemory is what a check leaves for those that need little, if it can: eight of them.
+	keptMemory = 8 * leastMemory
+	memoryPoll = time.Second // between two looks at what other programs of the node leave
+)
+
+// memory shares the memory of a node among the checks. One gets at most what its disk can need, so that a check that lasts for hours leaves the
+// rest to others.
+type memory struct {
+	available func() (bytes uint64, known bool)
+	used      func(pid int) uint64
+
+	mu      sync.Mutex
+	running map[*grant]bool
+	ended   chan struct{} // closed when a check ends
 }
 
-// boundMemory gives a process a limit below what the node has, and what the other checks may not take, until release. If the node has no memory
-// left all the same, the kernel kills the process before any pod. Both are best effort: the process may have ended.
-func boundMemory(pid int) (release func()) {
+// grant is what a check may take.
+type grant struct {
+	bytes uint64 // 0: nobody knows what the node has
+	pid   int    // 0 before the check has started
+}
+
+// checks are those of all Processes: the memory is the machine's.
+var checks = newMemory(availableMemory, usedMemory)
+
+func newMemory(available func() (uint64, bool), used func(int) uint64) *memory {
+	return &memory{available: available, used: used, running: map[*grant]bool{}, ended: make(chan struct{})}
+}
+
+// take waits until the node has memory for a check of a disk of that size. Busy if ctx ends first: a check may hang on a dead disk.
+func (m *memory) take(ctx context.Context, size volume.Size) (*grant, error) {
+	defer volume.BeginStep(ctx, "waiting for memory for a check of a file system")()
+	for {
+		g, ended := m.try(size)
+		if g != nil {
+			return g, nil
+		}
+		select {
+		case <-ended:
+		case <-time.After(memoryPoll):
+		case <-ctx.Done():
+			return nil, volume.Errorf(volume.Busy, "the other checks of file systems on this node may take all its memory, so this one waited for %d MiB and did not begin; a retry waits again",
+				leastMemory>>20).Cause(cause.NodeMemory)
+		}
+	}
+}
+
+// try returns what a check may take, or nil if the others may take all of it. The first one always gets something. What the others have taken
+// already is not available to begin with.
+func (m *memory) try(size volume.Size) (*grant, <-chan struct{}) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	g := &grant{}
+	if left, known := m.available(); known {
+		for other := range m.running {
+			left -= min(left, other.bytes-min(other.bytes, m.used(other.pid)))
+		}
+		if left < leastMemory && len(m.running) > 0 {
+			return nil, m.ended
+		}
+		g.bytes = max(leastMemory, min(leastMemory+uint64(size.RoundUp())*memoryOfGiB, left/8*7, left-min(left, keptMemory)))
+	}
+	m.running[g] = true
+	return g, nil
+}
+
+func (m *memory) give(g *grant) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.running, g)
+	close(m.ended)
+	m.ended = make(chan struct{})
+}
+
+// bind gives the process of a check its limit. If the node has no memory left all the same, the kernel kills the process before any pod. Both are
+// best effort: the process may have ended.
+func (m *memory) bind(g *grant, pid int) {
 	_ = os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", pid), []byte("1000"), 0)
-	granted.Lock()
-	defer granted.Unlock()
+	if g.bytes == 0 {
+		return
+	}
+	const stack = 8 << 20 // of each thread that reads bitmaps, one for a processor; it counts, and hardly any of it is used
+	data := g.bytes + uint64(runtime.NumCPU())*stack
+	_ = unix.Prlimit(pid, unix.RLIMIT_DATA, &unix.Rlimit{Cur: data, Max: data}, nil)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	g.pid = pid
+}
+
+// sizeOf is the size of the disk that the last argument of a check names, or 0.
+func sizeOf(args []string) volume.Size {
+	f, err := os.Open(strings.Join(args[max(0, len(args)-1):], ""))
+	if err != nil {
+		return 0
+	}
+	defer f.Close()
+	end, _ := f.Seek(0, io.SeekEnd)
+	return volume.Size(end)
+}
+
+// usedMemory is what a process has in memory (proc(5), statm); 0 if it has ended.
+func usedMemory(pid int) uint64 {
+	var size, resident uint64
+	statm, _ := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
+	_, _ = fmt.Sscan(string(statm), &size, &resident)
+	return resident * uint64(os.Getpagesize())
+}
+
+func availableMemory() (bytes uint64, known bool) {
 	meminfo, _ := os.ReadFile("/proc/meminfo")
 	most, _ := os.ReadFile("/sys/fs/cgroup/memory.max")
 	used, _ := os.ReadFile("/sys/fs/cgroup/memory.current")
-	limit, ok := memoryLimit(string(meminfo), string(most), string(used), granted.bytes)
-	if !ok {
-		return func() {}
-	}
-	const stack = 8 << 20 // of each thread that reads bitmaps, one for a processor; it counts, and hardly any of it is used
-	data := limit + uint64(runtime.NumCPU())*stack
-	_ = unix.Prlimit(pid, unix.RLIMIT_DATA, &unix.Rlimit{Cur: data, Max: data}, nil)
-	granted.bytes += limit
-	return func() {
-		granted.Lock()
-		defer granted.Unlock()
-		granted.bytes -= limit
-	}
+	return leastOf(string(meminfo), string(most), string(used))
 }
 
-// memoryLimit returns seven eighths of the memory that is available, by meminfo or in the cgroup of the container. What
-// other checks may take is not available. It returns at least leastMemory. It returns false if that is unknown.
-func memoryLimit(meminfo, most, used string, granted uint64) (bytes uint64, ok bool) {
-	const leastMemory = 64 << 20 // a check without much to do takes 11 MiB
+// leastOf returns what is available by meminfo or in the cgroup of the container, whichever is less. It returns false if that is unknown.
+func leastOf(meminfo, most, used string) (bytes uint64, known bool) {
 	if _, after, found := strings.Cut(meminfo, "MemAvailable:"); found {
 		_, err := fmt.Sscanf(after, "%d", &bytes)
-		ok, bytes = err == nil, bytes<<10
+		known, bytes = err == nil, bytes<<10
 	}
 	var limit, current uint64
 	if _, err := fmt.Sscan(most, &limit); err == nil { // else "max", or cgroup v1
 		_, _ = fmt.Sscan(used, &current)
-		if left := limit - min(limit, current); !ok || left < bytes {
-			ok, bytes = true, left
+		if left := limit - min(limit, current); !known || left < bytes {
+			known, bytes = true, left
 		}
 	}
-	return max((bytes-min(bytes, granted))/8*7, leastMemory), ok
+	return bytes, known
 }
 
 func peak(state *os.ProcessState) volume.Size {
