@@ -149,7 +149,7 @@ func (c *Cloud) send(ctx context.Context, login *cloud.Cloud, r request) error {
 	options := &gophercloud.RequestOpts{JSONBody: r.body, KeepResponseBody: r.into != nil, OkCodes: []int{r.ok}}
 	resp, err := login.Send(limited, client, r.call.Method, client.ServiceURL(r.path(login.ProjectID())), options)
 	if err == nil && r.into != nil {
-		err = cloud.Decode(resp.Body, r.into)
+		err = cloud.Decode(resp, r.into)
 		_ = resp.Body.Close()
 	}
 	if err != nil {

@@ -73,7 +73,7 @@ func (c *Cloud) PingService(ctx context.Context, serviceType string) error {
 	case err != nil && ctx.Err() != nil:
 		return errorf(ErrUnreachable, "cloud %s: no reply from %s at %s in time: %w", c.settings.Name, serviceType, PlainURL(endpoint), ctx.Err())
 	case err != nil:
-		return errorf(ErrUnreachable, "cloud %s: cannot reach %s at %s: %w", c.settings.Name, serviceType, PlainURL(endpoint), c.failure(err))
+		return errorf(ErrUnreachable, "cloud %s: cannot reach %s at %s: %w", c.settings.Name, serviceType, PlainURL(endpoint), c.settings.failure(err))
 	case status == http.StatusNotFound: // a service has its own endpoint, so a proxy before it has answered
 		return serverError("cloud %s: %s at %s returns HTTP 404, so no route leads to the service", c.settings.Name, serviceType, PlainURL(endpoint))
 	case status >= http.StatusInternalServerError:
@@ -163,7 +163,7 @@ func (c *Cloud) identity(ctx context.Context, path string, into any) error {
 		return c.settings.loginError(ctx, err)
 	}
 	defer resp.Body.Close()
-	if err := Decode(resp.Body, into); err != nil {
+	if err := Decode(resp, into); err != nil {
 		return errorf(ErrMisconfigured, "cloud %s: the reply of Keystone cannot be read: %w", c.settings.Name, err)
 	}
 	return nil

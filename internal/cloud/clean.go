@@ -1,6 +1,7 @@
 package cloud
 
 import (
+	"bytes"
 	"net/url"
 	"reflect"
 	"strings"
@@ -53,46 +54,65 @@ func Clean(s string) string {
 
 // CleanStrings applies Clean to every string and every map key in a decoded reply. It does not look into values of type any;
 // nothing here decodes into one.
-func CleanStrings(into any) {
+func CleanStrings(into any) { cleaner{}.clean(into) }
+
+// cleaner cleans the strings of a reply to a request with these tokens. A gateway may repeat a token in any of them, and messages have some.
+type cleaner struct{ tokens []string }
+
+func (c cleaner) clean(into any) {
 	if into != nil {
-		cleanValue(reflect.ValueOf(into))
+		c.value(reflect.ValueOf(into))
 	}
 }
 
-func cleanValue(v reflect.Value) {
+func (c cleaner) text(s string) string {
+	for _, token := range c.tokens {
+		if len(token) >= shortestSecret && len(s) >= len(token) {
+			s = strings.ReplaceAll(s, token, redacted)
+		}
+	}
+	return Clean(s)
+}
+
+func (c cleaner) value(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer:
 		if !v.IsNil() {
-			cleanValue(v.Elem())
+			c.value(v.Elem())
 		}
 	case reflect.String:
-		if clean := Clean(v.String()); v.CanSet() && clean != v.String() {
+		if clean := c.text(v.String()); v.CanSet() && clean != v.String() {
 			v.SetString(clean)
 		}
 	case reflect.Struct:
 		for i := range v.NumField() {
-			cleanValue(v.Field(i))
+			c.value(v.Field(i))
 		}
 	case reflect.Slice, reflect.Array:
 		if v.Type().Elem().Kind() == reflect.Uint8 { // JSON that is decoded later
+			for _, token := range c.tokens {
+				if v.CanSet() && len(token) >= shortestSecret && bytes.Contains(v.Bytes(), []byte(token)) {
+					v.SetBytes(bytes.ReplaceAll(v.Bytes(), []byte(token), []byte(redacted)))
+				}
+			}
 			return
 		}
 		for i := range v.Len() {
-			cleanValue(v.Index(i))
+			c.value(v.Index(i))
 		}
 	case reflect.Map:
-		cleanMap(v)
+		c.entries(v)
 	}
 }
 
-// cleanMap replaces entries by cleaned copies where that is needed.
-func cleanMap(m reflect.Value) {
+// entries replaces entries of a map by cleaned copies where that is needed.
+func (c cleaner) entries(m reflect.Value) {
 	for _, key := range m.MapKeys() {
 		newKey, value := reflect.New(key.Type()).Elem(), reflect.New(m.Type().Elem()).Elem()
 		newKey.Set(key)
 		value.Set(m.MapIndex(key))
-		cleanValue(newKey)
-		cleanValue(value)
+		c.value(newKey)
+		c.value(value)
 		if !newKey.Equal(key) {
 			m.SetMapIndex(key, reflect.Value{})
 		}

@@ -88,7 +88,7 @@ func Connect(ctx context.Context, s Settings, o Options) (*Cloud, error) {
 	if err != nil {
 		return nil, errorf(ErrMisconfigured, "cloud %s: the authentication URL is not a URL", s.Name)
 	}
-	provider.HTTPClient = http.Client{Transport: wrapped, CheckRedirect: checkRedirect}
+	provider.HTTPClient = http.Client{Transport: tokenNoter{wrapped}, CheckRedirect: checkRedirect}
 	provider.UserAgent.Prepend(o.UserAgent...)
 	options := s.authOptions()
 	// Use v3 without a request for the versions: v2 was removed in 2018. The versions document of a Keystone behind a proxy often
@@ -108,7 +108,7 @@ func Connect(ctx context.Context, s Settings, o Options) (*Cloud, error) {
 		provider.ReauthFunc = func(ctx context.Context) error { // gophercloud runs one at a time
 			return last.try(func() error {
 				if err := renew(ctx); err != nil {
-					return c.expired(c.settings.failure(err, ""))
+					return c.expired(c.settings.failure(err))
 				}
 				return c.renewed()
 			})
@@ -275,7 +275,7 @@ func (s Settings) loginError(ctx context.Context, err error) error {
 	at := s.plainURL()
 	var answer gophercloud.ErrUnexpectedResponseCode
 	var network *url.Error
-	cause := s.failure(err, "")
+	cause := s.failure(err)
 	switch {
 	case ctx.Err() != nil:
 		return errorf(ErrUnreachable, "cloud %s: no reply from Keystone at %s in time: %w", s.Name, at, ctx.Err())

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net/http"
 	"sync"
 )
 
@@ -11,8 +12,9 @@ import (
 // buffer of its own for each reply, up to 32 MiB. These have 8 MiB.
 var largeText = sync.Pool{New: func() any { return new([maxBody + 1]byte) }}
 
-// Decode reads a JSON body to its end, decodes it, and cleans every string.
-func Decode(body io.Reader, into any) error {
+// Decode reads the JSON body of a reply to its end, decodes it, and cleans every string. None has a token of the request.
+func Decode(reply *http.Response, into any) error {
+	body := reply.Body
 	text, err := readSome(body, make([]byte, 0, 4<<10), smallBody)
 	if err == nil { // the next byte waits for a slot, so no large buffer is allocated before
 		if text, err = readSome(body, append(make([]byte, 0, smallBody+1), text...), smallBody+1); err == nil {
@@ -27,14 +29,16 @@ func Decode(body io.Reader, into any) error {
 	case !errors.Is(err, io.EOF):
 		return err
 	}
-	return Unmarshal(text, into)
+	return unmarshal(text, into, cleaner{tokensOf(reply)})
 }
 
 // Unmarshal decodes JSON of a cloud and cleans every string.
-func Unmarshal(text []byte, into any) error {
+func Unmarshal(text []byte, into any) error { return unmarshal(text, into, cleaner{}) }
+
+func unmarshal(text []byte, into any, c cleaner) error {
 	err := json.Unmarshal(text, into)
-	CleanStrings(into)
-	return Settings{}.failure(err, "")
+	c.clean(into)
+	return Settings{}.failure(err)
 }
 
 // readSome reads until text has most bytes, or until an error. io.EOF counts as an error.

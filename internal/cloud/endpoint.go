@@ -65,8 +65,9 @@ func (c *Cloud) ClientContext(ctx context.Context, serviceType, microversion str
 
 // Send sends a request of one of its clients. Its errors are RequestErrors, so nothing but this package has those of gophercloud.
 func (c *Cloud) Send(ctx context.Context, client *gophercloud.ServiceClient, method, address string, o *gophercloud.RequestOpts) (*http.Response, error) {
-	resp, err := client.Request(ctx, method, address, o)
-	return resp, c.failure(err)
+	var sent sentTokens
+	resp, err := client.Request(sent.watch(ctx), method, address, o)
+	return resp, c.settings.failure(err, sent.list()...)
 }
 
 // Read sends a GET with Send, and cleans the texts of the answer.
@@ -75,11 +76,9 @@ func (c *Cloud) Read(ctx context.Context, client *gophercloud.ServiceClient, add
 	if resp != nil {
 		resp.Body.Close()
 	}
-	CleanStrings(into)
+	cleaner{tokensOf(resp)}.clean(into)
 	return err
 }
-
-func (c *Cloud) failure(err error) error { return c.settings.failure(err, c.provider.Token()) }
 
 func (e *endpoints) of(ctx context.Context, serviceType string) (string, error) {
 	select {
@@ -157,15 +156,16 @@ func (c *Cloud) discover(ctx context.Context, serviceType, endpoint string, vers
 			ID string `json:"id"`
 		}] `json:"versions"`
 	}
-	resp, err := c.provider.Request(ctx, http.MethodGet, slash(endpoint), &gophercloud.RequestOpts{
+	var sent sentTokens
+	resp, err := c.provider.Request(sent.watch(ctx), http.MethodGet, slash(endpoint), &gophercloud.RequestOpts{
 		OkCodes: []int{http.StatusOK, http.StatusMultipleChoices}, KeepResponseBody: true,
 	})
 	at := PlainURL(endpoint)
 	if err != nil {
-		return "", errorf(ErrUnreachable, "cloud %s: cannot read the versions of %s at %s: %w", c.settings.Name, serviceType, at, c.failure(err))
+		return "", errorf(ErrUnreachable, "cloud %s: cannot read the versions of %s at %s: %w", c.settings.Name, serviceType, at, c.settings.failure(err, sent.list()...))
 	}
 	defer resp.Body.Close()
-	if err := Decode(resp.Body, &document); err != nil {
+	if err := Decode(resp, &document); err != nil {
 		return "", errorf(ErrMisconfigured, "cloud %s: %s at %s does not list its versions: %w", c.settings.Name, serviceType, at, err)
 	}
 	for _, want := range versions {

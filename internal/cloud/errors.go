@@ -62,14 +62,14 @@ func (e *RequestError) Unwrap() error { return e.cause }
 // shortestSecret is the length from which on a secret is taken out by its value. A shorter one may be an ordinary word.
 const shortestSecret = 8
 
-// failure is an error of a request as a RequestError, without the secrets of the login. A request without a token is a login, which sends the
-// password, so the error has no message of its answer.
-func (s Settings) failure(err error, token string) error {
+// failure is an error of a request with these tokens as a RequestError, without them and the secrets of the login. A request without a token is a
+// login, which sends the password, so the error has no message of its answer.
+func (s Settings) failure(err error, tokens ...string) error {
 	if err == nil {
 		return nil
 	}
 	hide := func(text []byte) []byte {
-		for _, secret := range []string{token, string(s.Token), string(s.Password), string(s.ApplicationCredentialSecret)} {
+		for _, secret := range append([]string{string(s.Token), string(s.Password), string(s.ApplicationCredentialSecret)}, tokens...) {
 			if len(secret) >= shortestSecret {
 				text = bytes.ReplaceAll(text, []byte(secret), []byte(redacted))
 			}
@@ -83,8 +83,9 @@ func (s Settings) failure(err error, token string) error {
 	case errors.As(err, &login):
 		e.text = "cannot get a new token: " + reason(login.ErrReauth)
 	case errors.As(err, &answer):
-		if token != "" {
+		if len(tokens) > 0 {
 			_, e.Said = Fault(hide(answer.Body))
+			e.Said = string(hide([]byte(e.Said))) // what JSON had escaped
 		}
 		e.text = fmt.Sprintf("HTTP %d: %s", answer.Actual, cmp.Or(e.Said, http.StatusText(answer.Actual)))
 	default:

@@ -460,13 +460,13 @@ func TestDecodingReadsLargeBodiesWholeAndRefusesLargerOnes(t *testing.T) {
 	for size, fails := range map[int]bool{10: false, 4 << 10: false, smallBody - 1: false, smallBody: false, smallBody + 1: false, smallBody + 2: false, maxBody: false, maxBody + 1: true} {
 		var into struct{ Text string }
 		text := `{"text": "` + strings.Repeat("x", max(0, size-len(`{"text": ""}`))) + `"}`
-		if err := Decode(iotest.HalfReader(strings.NewReader(text)), &into); (err != nil) != fails {
+		if err := Decode(&http.Response{Body: io.NopCloser(iotest.HalfReader(strings.NewReader(text)))}, &into); (err != nil) != fails {
 			t.Errorf("%d bytes: %v", size, err)
 		} else if !fails && size >= 2*longestText && len(into.Text) != longestText {
 			t.Errorf("%d bytes: a text of %d", size, len(into.Text))
 		}
 	}
-	if err := Decode(iotest.ErrReader(io.ErrUnexpectedEOF), nil); !errors.Is(err, io.ErrUnexpectedEOF) {
+	if err := Decode(&http.Response{Body: io.NopCloser(iotest.ErrReader(io.ErrUnexpectedEOF))}, nil); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -46,6 +47,14 @@ var repeats = map[string]func(r *http.Request) *answered{
 	"the token in a message": func(r *http.Request) *answered {
 		return failing(500, `{"computeFault": {"message": "upstream refused X-Auth-Token `+r.Header.Get("X-Auth-Token")+` now"}}`, "X-Openstack-Request-Id", "req-1")
 	},
+	"the token in the texts of an object": func(r *http.Request) *answered {
+		id := path.Base(r.URL.Path)
+		if len(id) != 36 {
+			id = freshID()
+		}
+		return objectsOf(id, r)
+	},
+	"the token as an id": func(r *http.Request) *answered { return objectsOf(r.Header.Get("X-Auth-Token"), r) },
 	"a login in a message": func(*http.Request) *answered {
 		return failing(403, `{"forbidden": {"message": "no route to http://user:`+planted+`@backend/ or proxy user:`+planted+`@proxy:3128"}}`, "X-Openstack-Request-Id", "req-1")
 	},
@@ -67,6 +76,18 @@ var repeats = map[string]func(r *http.Request) *answered{
 	"the id of a request": func(r *http.Request) *answered {
 		return failing(404, `{"itemNotFound": {"message": "no"}}`, "X-Openstack-Request-Id", "http://u:"+planted+"@h")
 	},
+}
+
+// objectsOf is any object and any list, whose texts have the token of the request.
+func objectsOf(id string, r *http.Request) *answered {
+	token := r.Header.Get("X-Auth-Token")
+	object := fmt.Sprintf(`{"id": %q, "name": %q, "size": 1, "metadata": {%[3]q: %[3]q}, "status": %[3]q, "volume_type": %[3]q, "availability_zone": %[3]q, "fail_reason": %[3]q}`,
+		id, r.URL.Query().Get("name"), "is "+token)
+	var answer []string
+	for _, noun := range []string{"volume", "snapshot", "backup", "server"} {
+		answer = append(answer, fmt.Sprintf(`%q: %s, %q: [%s]`, noun, object, noun+"s", object))
+	}
+	return failing(200, "{"+strings.Join(answer, ", ")+"}")
 }
 
 // loginRepeats are those of Keystone, which gets the password. A renewal fails as the login does.
@@ -293,9 +314,9 @@ func TestNoRPCTellsASecretThatACloudRepeats(t *testing.T) {
 						continue // all use the same code for answers
 					}
 					ctx, cancel := context.WithTimeout(t.Context(), sidecarsDeadline)
-					_, err := call.send(ctx, c, o)
+					answer, err := call.send(ctx, c, o)
 					cancel()
-					g.check(t, "the error of "+call.name, fmt.Sprint(err))
+					g.check(t, "the answer of "+call.name, fmt.Sprint(answer, err))
 				}
 				g.check(t, "the log", c.log.String())
 			})
