@@ -9,12 +9,16 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
+// fewOthers is how many attachments to other servers an observation has. The cloud chooses how many there are.
+const fewOthers = 5
+
 // observation is what Cinder and Nova show of a volume and a server at one time.
 type observation struct {
 	volume      volume.Volume
 	server      volume.ServerID
 	attachment  volume.Attachment   // of the volume to the server; without an ID where Cinder shows none
-	others      []volume.Attachment // to other servers, if Cinder shows them
+	others      []volume.Attachment // the first fewOthers to other servers, if Cinder shows them
+	moreOthers  int                 // how many follow
 	nova        novaState           // novaNotRead if the driver has read nothing but the volume
 	serverState string              // status and task of the server, if the driver has read it
 	novaErr     error               // why nova is novaUnknown
@@ -58,6 +62,8 @@ func (s *Service) observeCinder(ctx context.Context, v volume.Volume, server vol
 	}
 	for _, a := range attachments {
 		switch {
+		case a.Server != server && len(seen.others) == fewOthers:
+			seen.moreOthers++
 		case a.Server != server:
 			seen.others = append(seen.others, a)
 		case progress(a.Status) > progress(seen.attachment.Status):
@@ -182,16 +188,15 @@ func (seen observation) String() string {
 	if seen.serverState != "" {
 		text += ", and the server is " + seen.serverState
 	}
-	const few = 5 // the cloud chooses how many there are
-	for _, a := range seen.others[:min(few, len(seen.others))] {
+	for _, a := range seen.others {
 		to := "server " + string(a.Server)
 		if !a.Server.Exists() {
 			to = "a host that is no Nova server"
 		}
 		text += fmt.Sprintf("; attachment %s to %s is %s", a.ID, to, a.Status)
 	}
-	if more := len(seen.others) - few; more > 0 {
-		text += fmt.Sprintf("; and %d more", more)
+	if seen.moreOthers > 0 {
+		text += fmt.Sprintf("; and %d more", seen.moreOthers)
 	}
 	return text
 }

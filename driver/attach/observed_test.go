@@ -134,11 +134,16 @@ func TestACallEndsWhereCinderDoesNotShowTheAttachments(t *testing.T) {
 // A cloud chooses how many attachments there are, and an observation is put into words at every step.
 func TestAnObservationOfManyAttachmentsIsAShortText(t *testing.T) {
 	t.Parallel()
-	seen := observation{server: seenServer, others: make([]volume.Attachment, 10_000)}
-	for i := range seen.others {
-		seen.others[i] = volume.Attachment{ID: "a", Status: volume.AttachStatus(strings.Repeat("x", 900))}
+	attachments := make([]volume.Attachment, 10_000)
+	for i := range attachments {
+		attachments[i] = volume.Attachment{ID: "a", Status: volume.AttachStatus(strings.Repeat("x", 900))}
 	}
-	if text := seen.String(); len(text) > 8<<10 || !strings.HasSuffix(text, "; and 9995 more") {
+	attachments[9_999] = volume.Attachment{ID: "own", Server: seenServer, Status: volume.AttachmentReserved}
+	seen, err := New(reading{attachments: attachments}, nil, Options{}).observeCinder(t.Context(), volume.Volume{ID: seenVolume}, seenServer)
+	if err != nil || seen.attachment.ID != "own" || cap(seen.others) > 2*fewOthers {
+		t.Errorf("want its own attachment and a few others, got %+v, %d others and %v", seen.attachment, cap(seen.others), err)
+	}
+	if text := seen.String(); len(text) > 8<<10 || !strings.HasSuffix(text, "; and 9994 more") {
 		t.Errorf("%d bytes: %.300s", len(text), text)
 	}
 }

@@ -219,7 +219,7 @@ func checkMetadataKey(key string) error {
 	}
 	// A database of Cinder may take capitals and blanks at the end for the same key.
 	own := func(k string) bool { return strings.EqualFold(k, strings.TrimSpace(key)) }
-	if slices.ContainsFunc(slices.Concat(OwnMetadata, SnapshotMetadata, []string{MetadataSourceBackup, MetadataTemporary, MetadataType}), own) {
+	if slices.ContainsFunc(writtenMetadata, own) {
 		return fmt.Errorf("only the driver itself writes the key %q", key)
 	}
 	return nil

@@ -3,6 +3,7 @@
 package contract
 
 import (
+	"slices"
 	"strings"
 	"time"
 )
@@ -81,6 +82,20 @@ const (
 
 // SnapshotMetadata lists the metadata keys with the Kubernetes objects of a snapshot.
 var SnapshotMetadata = []string{MetadataSnapshotName, MetadataSnapshotNamespace, MetadataSnapshotContentName}
+
+// writtenMetadata are the keys that the driver, or Cinder for it, writes to any object.
+var writtenMetadata = slices.Concat(OwnMetadata, SnapshotMetadata, []string{MetadataSourceBackup, MetadataTemporary, MetadataType})
+
+// WrittenMetadata returns what the driver, or Cinder for it, has written of the metadata of an object.
+func WrittenMetadata(metadata map[string]string) map[string]string {
+	written := map[string]string{}
+	for _, key := range writtenMetadata {
+		if value, has := metadata[key]; has {
+			written[key] = value
+		}
+	}
+	return written
+}
 
 // Description is the description of each Cinder object that the driver creates, as in upstream.
 const Description = "Created by OpenStack Cinder CSI driver"

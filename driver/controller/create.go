@@ -3,6 +3,7 @@ package controller
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
@@ -180,7 +181,7 @@ func (s *Server) dropHint(namespace, claim string) func(ctx context.Context, nam
 	}
 	return func(ctx context.Context, name string) {
 		claim := namespace + "/" + claim
-		s.tolerate(ctx, "unread annotations", claim, "an annotation of a claim names no volume of its namespace; the driver creates the volume without that scheduler hint", "claim", claim, "hint", name)
+		s.tolerate(ctx, "unread annotations", claim, "an annotation of a claim names no volume of its namespace; the driver creates the volume without that scheduler hint", "claim", claim, "hint", fmt.Sprintf("%.255q", name))
 	}
 }
 

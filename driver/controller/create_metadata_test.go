@@ -1,8 +1,10 @@
 package controller
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 
@@ -126,4 +128,20 @@ func TestAFileSystemWithControlCharactersIsRefused(t *testing.T) {
 			t.Errorf("%.10q: %v", fsType, err)
 		}
 	}
+}
+
+// Anybody who writes a claim chooses its annotations.
+func TestAHintThatALenientDriverDropsIsCutInTheLog(t *testing.T) {
+	var log strings.Builder
+	s := server(&fake{}, func(o *Options) { o.Claims, o.Log = noClaims{}, slog.New(slog.NewTextHandler(&log, nil)) })
+	s.dropHint("shop", "data")(t.Context(), "\x1b[2J"+strings.Repeat("x", 1<<18))
+	if text := log.String(); !strings.Contains(text, "claim=shop/data") || len(text) > 1000 || strings.Contains(text, "\x1b") {
+		t.Errorf("want a short line, got %d bytes: %.300q", len(text), text)
+	}
+}
+
+type noClaims struct{}
+
+func (noClaims) Annotations(context.Context, string, string) (map[string]string, error) {
+	return nil, nil
 }

@@ -29,9 +29,10 @@ type reading struct {
 // recentAge is how long a call may use a reading. The request itself may be sent later, after its turn in the queue of the server.
 const recentAge = 5 * time.Second
 
-// Put stores v, and removes readings that are too old.
+// Put stores v, and removes readings that are too old. No call that takes a reading asks for the metadata, of which a cloud may show much.
 func (r *Recent) Put(v volume.Volume) {
 	now := time.Now()
+	v.Metadata = nil
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.readings == nil {

@@ -19,3 +19,12 @@ func TestRecentRemovesOldReadings(t *testing.T) {
 		}
 	})
 }
+
+// A cloud may show much metadata of a volume, and many volumes within the age of a reading.
+func TestAReadingHasNoMetadata(t *testing.T) {
+	var r Recent
+	r.Put(volume.Volume{ID: "v", Size: 1, Metadata: map[string]string{"key": "value"}})
+	if v, ok := r.Take("v"); !ok || v.Size != 1 || v.Metadata != nil {
+		t.Errorf("got %+v, %t", v, ok)
+	}
+}

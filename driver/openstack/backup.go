@@ -85,7 +85,7 @@ func (c *Cloud) Backups(ctx context.Context, p volume.SnapshotPage) ([]volume.Sn
 
 func (c *Cloud) backups() list[volume.Snapshot] {
 	return list[volume.Snapshot]{
-		cloud: c, call: listBackups, noun: "backup", id: idOfSnapshot, name: nameOfSnapshot,
+		cloud: c, call: listBackups, noun: "backup", id: idOfSnapshot, name: nameOfSnapshot, brief: briefSnapshot,
 		send: func(ctx context.Context, r request) ([]volume.Snapshot, bool, error) {
 			var answer struct {
 				Backups cloud.Items[wireBackup] `json:"backups"`

@@ -20,6 +20,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
 	"github.com/cinder-csi/cinder-csi/internal/memnet"
@@ -388,7 +389,7 @@ func TestNamesAreComparedExactlyAndAllPagesAreRead(t *testing.T) {
 	snapshots := func(all []volume.Snapshot, err error) ([]string, error) {
 		var ids []string
 		for _, s := range all {
-			ids = append(ids, string(s.ID)+" "+s.Metadata["k"]+" "+strconv.FormatBool(s.Backup))
+			ids = append(ids, string(s.ID)+" "+s.Metadata[contract.MetadataCluster]+" "+strconv.FormatBool(s.Backup))
 		}
 		return ids, err
 	}
@@ -399,7 +400,7 @@ func TestNamesAreComparedExactlyAndAllPagesAreRead(t *testing.T) {
 		"volumes": {func(c *Cloud, name string) (ids []string, err error) {
 			all, err := c.VolumesNamed(t.Context(), name)
 			for _, v := range all {
-				ids = append(ids, string(v.ID)+" "+v.Metadata["k"])
+				ids = append(ids, string(v.ID)+" "+v.Metadata[contract.MetadataCluster])
 			}
 			return ids, err
 		}, snapshotID + " v"},
@@ -407,7 +408,7 @@ func TestNamesAreComparedExactlyAndAllPagesAreRead(t *testing.T) {
 		"backups":   {func(c *Cloud, name string) ([]string, error) { return snapshots(c.BackupsNamed(t.Context(), name)) }, snapshotID + " v true"},
 	} {
 		page := func(id, name, links string) answer {
-			return answer{status: 200, body: `{"` + collection + `": [{"id": "` + id + `", "name": "` + name + `", "metadata": {"k": "v"}}], "` + collection + `_links": [` + links + `]}`}
+			return answer{status: 200, body: `{"` + collection + `": [{"id": "` + id + `", "name": "` + name + `", "metadata": {"` + contract.MetadataCluster + `": "v"}}], "` + collection + `_links": [` + links + `]}`}
 		}
 		c, f := connect(t, page(volumeID, "PVC", `{"rel": "next", "href": "http://elsewhere"}`), page(snapshotID, "pvc", ""))
 		got, err := tc.named(c, "pvc")

@@ -60,6 +60,7 @@ type list[T any] struct {
 	call     cloud.Call
 	noun     string // "volume"
 	id, name func(T) string
+	brief    func(T) T                                                             // what an RPC keeps of an object that it finds by name
 	send     func(ctx context.Context, r request) (page []T, more bool, err error) // sends the request and decodes the answer
 }
 
@@ -117,7 +118,9 @@ func (l list[T]) named(ctx context.Context, name string) ([]T, error) {
 		page, more, err := l.filtered(ctx, query, "name", other)
 		return page, more, volume.ListChanged(err, marker)
 	}, l.id, func(page []T) bool {
-		found = append(found, slices.DeleteFunc(page, other)...)
+		for _, object := range slices.DeleteFunc(page, other) {
+			found = append(found, l.brief(object))
+		}
 		return len(found) <= maxNamed
 	})
 	switch {

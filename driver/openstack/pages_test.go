@@ -1,10 +1,15 @@
 package openstack
 
 import (
+	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
@@ -85,6 +90,45 @@ func TestSizesThatCannotBeAreNoSizes(t *testing.T) {
 	for n, want := range map[int]volume.Size{-1: 0, 0: 0, 1: 1 << 30, 1 << 32: 1 << 62, 1<<32 + 1: 0, 1 << 62: 0} {
 		if got := gib(n); got != want {
 			t.Errorf("%d GiB: %d, want %d", n, got, want)
+		}
+	}
+}
+
+// An RPC keeps what it finds by name while it waits. A cloud chooses how much it shows of each object.
+func TestASearchByNameKeepsOnlyWhatTheDriverUses(t *testing.T) {
+	t.Parallel()
+	written := map[string]string{contract.MetadataCluster: "blue", contract.MetadataRequest: "token", contract.MetadataSourceBackup: snapshotID, contract.MetadataTemporary: "backup"}
+	metadata := maps.Clone(written)
+	for i := range 100 {
+		metadata[fmt.Sprint("key-", i)] = strings.Repeat("v", 100)
+	}
+	text, err := json.Marshal(metadata)
+	if err != nil {
+		t.Fatal(err)
+	}
+	attachment := fmt.Sprintf(`{"attachment_id": %q, "server_id": %q, "host_name": %q, "device": %[3]q}`, serverID, serverID, strings.Repeat("h", 900))
+	object := fmt.Sprintf(`{"id": %q, "name": "n", "metadata": %s, "attachments": [%s%s]}`, volumeID, text, attachment, strings.Repeat(","+attachment, 79))
+	list := fmt.Sprintf(`{"volumes": [%[1]s], "snapshots": [%[1]s], "backups": [%[1]s]}`, object)
+	c, _ := connect(t, answer{status: 200, body: list})
+	volumes, err := c.VolumesNamed(t.Context(), "n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := volume.Attachment{ID: serverID, Volume: volumeID, Server: serverID, Status: volume.AttachmentAttached}
+	if n := len(volumes[0].Attachments); n != mostShown || volumes[0].Attachments[0] != want || !volumes[0].AttachedTo(serverID) {
+		t.Errorf("want %d attachments like %+v, got %d like %+v", mostShown, want, n, volumes[0].Attachments[0])
+	}
+	snapshots, err := c.SnapshotsNamed(t.Context(), "n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	backups, err := c.BackupsNamed(t.Context(), "n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for noun, got := range map[string]map[string]string{"volume": volumes[0].Metadata, "snapshot": snapshots[0].Metadata, "backup": backups[0].Metadata} {
+		if diff := cmp.Diff(written, got); diff != "" {
+			t.Errorf("the metadata of a %s, -want +got\n%s", noun, diff)
 		}
 	}
 }

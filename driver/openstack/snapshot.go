@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
 )
@@ -96,7 +97,7 @@ func snapshotPage(ctx context.Context, l list[volume.Snapshot], p volume.Snapsho
 
 func (c *Cloud) snapshots() list[volume.Snapshot] {
 	return list[volume.Snapshot]{
-		cloud: c, call: listSnapshots, noun: "snapshot", id: idOfSnapshot, name: nameOfSnapshot,
+		cloud: c, call: listSnapshots, noun: "snapshot", id: idOfSnapshot, name: nameOfSnapshot, brief: briefSnapshot,
 		send: func(ctx context.Context, r request) ([]volume.Snapshot, bool, error) {
 			var answer struct {
 				Snapshots cloud.Items[wireSnapshot] `json:"snapshots"`
@@ -111,6 +112,11 @@ func (c *Cloud) snapshots() list[volume.Snapshot] {
 
 func idOfSnapshot(s volume.Snapshot) string   { return string(s.ID) }
 func nameOfSnapshot(s volume.Snapshot) string { return s.Name }
+
+func briefSnapshot(s volume.Snapshot) volume.Snapshot {
+	s.Metadata = contract.WrittenMetadata(s.Metadata)
+	return s
+}
 
 // DeleteSnapshot implements volume.SnapshotCloud.
 func (c *Cloud) DeleteSnapshot(ctx context.Context, id volume.SnapshotID) error {

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/cinder-csi/cinder-csi/driver/contract"
@@ -137,8 +138,9 @@ func (c *Cloud) Select(ctx context.Context, s volume.Selection) ([]volume.Volume
 func (c *Cloud) volumes() list[volume.Volume] {
 	return list[volume.Volume]{
 		cloud: c, call: listVolumes, noun: "volume",
-		id:   func(v volume.Volume) string { return string(v.ID) },
-		name: func(v volume.Volume) string { return v.Name },
+		id:    func(v volume.Volume) string { return string(v.ID) },
+		name:  func(v volume.Volume) string { return v.Name },
+		brief: briefVolume,
 		send: func(ctx context.Context, r request) ([]volume.Volume, bool, error) {
 			if r.query.Has("updated_at") || r.query.Has("created_at") {
 				r.call = listChangedVolumes
@@ -152,6 +154,21 @@ func (c *Cloud) volumes() list[volume.Volume] {
 			return converted(answer.Volumes, wireVolume.volume), len(answer.Links) > 0, err
 		},
 	}
+}
+
+// mostShown is how many attachments a search by name shows. Package ownership asks about as many servers; the rest of the driver asks whether
+// there is any.
+const mostShown = 64
+
+// briefVolume leaves out what nobody asks of a volume that was found by name. An RPC may keep sixteen of them while it waits.
+func briefVolume(v volume.Volume) volume.Volume {
+	id := func(text string) string { return strings.Clone(text[:min(len(text), 36)]) } // and not the memory of the rest
+	var shown []volume.Attachment
+	for _, a := range v.Attachments[:min(len(v.Attachments), mostShown)] {
+		shown = append(shown, volume.Attachment{ID: id(a.ID), Volume: v.ID, Server: volume.ServerID(id(string(a.Server))), Status: a.Status})
+	}
+	v.Metadata, v.Attachments = contract.WrittenMetadata(v.Metadata), shown
+	return v
 }
 
 // DeleteVolume implements volume.Cloud. It never sets "cascade", which would delete the snapshots too.

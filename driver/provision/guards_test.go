@@ -148,6 +148,15 @@ func TestAHintThatIsAnIDIsNotAmbiguous(t *testing.T) {
 	})
 }
 
+// A cloud chooses how many volumes have the name of a hint. Two are as ambiguous as all of them.
+func TestTwoVolumesOfTheNameOfAHintAreKept(t *testing.T) {
+	v := volume.Volume{ID: cloudtest.VolumeID(1), Name: "db", Metadata: map[string]string{contract.MetadataPVCNamespace: "shop"}}
+	found, err := New(oneVolume{shown: v, times: 100}, nil, Options{}).namedInNamespace(t.Context(), "shop", []string{"db"})
+	if n := len(found["db"]); n != 2 || err != nil {
+		t.Errorf("want 2, got %d, %v", n, err)
+	}
+}
+
 func TestATypeIsFoundByItsIDInCapitals(t *testing.T) {
 	types := []volume.Type{{ID: "aaaaaaaa-0000-4000-8000-00000000000a", Name: "fast"}}
 	if got, err := findType(types, strings.ToUpper(types[0].ID)); err != nil || got.Name != "fast" {

@@ -124,7 +124,7 @@ func (s *Service) namedInNamespace(ctx context.Context, namespace string, names 
 				switch ids := found[name]; {
 				case strings.EqualFold(name, string(v.ID)):
 					found[name] = []volume.ID{v.ID}
-				case name == v.Name && !(len(ids) == 1 && strings.EqualFold(name, string(ids[0]))):
+				case name == v.Name && len(ids) < 2 && !(len(ids) == 1 && strings.EqualFold(name, string(ids[0]))):
 					found[name] = append(ids, v.ID)
 				}
 			}

@@ -3,6 +3,7 @@ package provision
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/cinder-csi/cinder-csi/driver/observe"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
@@ -10,25 +11,22 @@ import (
 )
 
 // List reads at most limit volumes of the project after position p, also those that others created (CSI specification, ListVolumes). Limit 0 means all
-// of them, and then it returns only IDs, sizes, statuses and servers. With a limit only an empty page is the end of the list: a cloud may
-// return fewer volumes than asked for. NotFound where the volume of p is gone and p lacks its creation time.
+// of them. With a limit only an empty page is the end of the list: a cloud may return fewer volumes than asked for. NotFound where the volume of p is
+// gone and p lacks its creation time.
 func (s *Service) List(ctx context.Context, p volume.Position, limit int) ([]volume.Volume, error) {
 	if limit > 0 {
 		page, _, err := s.listFrom(ctx, p, limit, nil)
+		for i, v := range page {
+			page[i] = listed(v)
+		}
 		return page, err
 	}
 	var all []volume.Volume
 	attachments := 0
-	servers := func(of []volume.Attachment) (only []volume.Attachment) { // a cloud chooses how long the other texts are
-		for _, a := range of {
-			only = append(only, volume.Attachment{Server: a.Server})
-		}
-		return only
-	}
 	err := s.walk(ctx, p, nil, func(page []volume.Volume) bool {
 		for _, v := range page {
 			attachments += len(v.Attachments)
-			all = append(all, volume.Volume{ID: v.ID, Size: v.Size, Status: v.Status, Multiattach: v.Multiattach, Attachments: servers(v.Attachments), CreatedAt: v.CreatedAt})
+			all = append(all, listed(v))
 		}
 		return attachments <= paging.MaxItems
 	})
@@ -36,6 +34,25 @@ func (s *Service) List(ctx context.Context, p volume.Position, limit int) ([]vol
 		err = endlessVolumes(fmt.Errorf("%w: its volumes have more than %d attachments", paging.ErrEndless, paging.MaxItems))
 	}
 	return all, err
+}
+
+// longestStatus is longer than each status of Cinder.
+const longestStatus = 64
+
+// listed is what the callers of a list use of a volume. A cloud chooses how much the rest is, and an RPC keeps all of the list.
+func listed(v volume.Volume) volume.Volume {
+	brief := volume.Volume{ID: v.ID, Size: v.Size, Multiattach: v.Multiattach, CreatedAt: v.CreatedAt}
+	brief.Status = volume.Status(strings.Clone(string(v.Status[:min(len(v.Status), longestStatus)])))
+	if volume.SnapshotID(v.RestoreFrom).Exists() {
+		brief.RestoreFrom = v.RestoreFrom
+	}
+	for _, a := range v.Attachments {
+		if !a.Server.Exists() {
+			a.Server = ""
+		}
+		brief.Attachments = append(brief.Attachments, volume.Attachment{Server: a.Server})
+	}
+	return brief
 }
 
 // walk reads the volumes of the project after position p that have this metadata, page by page, until visit returns false.

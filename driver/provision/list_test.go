@@ -1,7 +1,9 @@
 package provision
 
 import (
+	"context"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -76,14 +78,32 @@ func TestListFromADeletedVolumeNeedsItsCreationTime(t *testing.T) {
 	cloudtest.WantKind(t, err, volume.NotFound, false)
 }
 
-// external-attacher asks for all volumes. A cloud chooses how long the texts of their attachments are, so only the servers stay.
-func TestAListOfAllVolumesKeepsOfAttachmentsTheServersAlone(t *testing.T) {
-	c := cloudtest.New(t, volume.Volume{ID: cloudtest.VolumeID(1), Status: volume.InUse, Size: volume.GiB(1), Attachments: []volume.Attachment{{Server: cloudtest.ServerA, Device: "/dev/vdb"}}})
-	page, err := service(c).List(t.Context(), volume.Position{}, 0)
-	if err != nil || len(page) != 1 {
-		t.Fatal(page, err)
+// An RPC keeps a list while it reads servers, and external-attacher asks for all volumes. A cloud chooses how long the texts of a volume are.
+func TestAListKeepsOnlyWhatItsCallersUse(t *testing.T) {
+	long := strings.Repeat("x", 1<<10)
+	backup := string(cloudtest.SnapshotID(1))
+	shown := volume.Volume{
+		ID: cloudtest.VolumeID(1), Name: long, Status: volume.Status(long), Size: volume.GiB(1), Zone: long, Type: long, Multiattach: true, Description: long, RestoreFrom: backup,
+		Metadata: map[string]string{"key": long}, Attachments: []volume.Attachment{{ID: long, Server: cloudtest.ServerA, Host: long, Device: long}, {Server: volume.ServerID(long)}},
 	}
-	if diff := cmp.Diff([]volume.Attachment{{Server: cloudtest.ServerA}}, page[0].Attachments); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+	want := volume.Volume{
+		ID: shown.ID, Status: volume.Status(long[:longestStatus]), Size: shown.Size, Multiattach: true, RestoreFrom: backup, Attachments: []volume.Attachment{{Server: cloudtest.ServerA}, {}},
 	}
+	for _, limit := range []int{0, 1} {
+		page, err := New(oneVolume{shown: shown}, nil, Options{}).List(t.Context(), volume.Position{}, limit)
+		if diff := cmp.Diff([]volume.Volume{want}, page); diff != "" || err != nil {
+			t.Errorf("limit %d: %v, (-want +got):\n%s", limit, err, diff)
+		}
+	}
+}
+
+// oneVolume is a cloud whose list has a volume once, or some times.
+type oneVolume struct {
+	volume.Cloud
+	shown volume.Volume
+	times int
+}
+
+func (c oneVolume) Select(context.Context, volume.Selection) ([]volume.Volume, bool, error) {
+	return slices.Repeat([]volume.Volume{c.shown}, max(1, c.times)), false, nil
 }

@@ -62,6 +62,38 @@ var memoryAttacks = []struct {
 	{"a byte a second", attacks["a byte a second"]},
 	{"volumes as large as an answer may be", largeVolume(230_000)},
 	{"volumes as large as an object may be", largeVolume(8_000)},
+	{"volumes of one name with much metadata", largeNamed(fmt.Sprintf(`"metadata": {%s}`, listed(8_000, `"%x": "vvvvvvvvvvvvvvv"`)))},
+	{"volumes of one name with many attachments", largeNamed(fmt.Sprintf(`"attachments": [%s]`, listed(4_000, `{"device": "/dev/disk/%x"}`)))},
+}
+
+// listed is the members of a large JSON array or object.
+func listed(n int, member string) string {
+	members := make([]string, n)
+	for i := range members {
+		members[i] = fmt.Sprintf(member, i)
+	}
+	return strings.Join(members, ",")
+}
+
+// largeNamed answers a search by name with as many volumes as the driver accepts, which are never ready. A create keeps them while it waits.
+func largeNamed(member string) attack {
+	return after(func(r *http.Request, honest *answered) *answered {
+		var page bytes.Buffer
+		if keys, is := collectionOf(r); is {
+			name := r.URL.Query().Get("name")
+			fmt.Fprintf(&page, `{%q: [`, keys[0])
+			for i := 0; i < 16 && name != "" && keys[0] == "volumes"; i++ {
+				fmt.Fprintf(&page, `%.*s{"id": %q, "name": %q, "status": "creating", "size": 1, %s}`, min(i, 1), ",", freshID(), name, member)
+			}
+			page.WriteString(`]}`)
+		} else if dir, id := path.Split(r.URL.Path); r.Method == http.MethodGet && path.Base(dir) == "volumes" {
+			fmt.Fprintf(&page, `{"volume": {"id": %q, "status": "creating", "size": 1}}`, id)
+		} else {
+			return honest
+		}
+		honest.status, honest.body = http.StatusOK, page.Bytes()
+		return honest
+	})
 }
 
 // largePage is a list of volumes of the requested name, with the most metadata. Its eight megabytes are just below the limit of one answer.
