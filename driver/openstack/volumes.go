@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -56,6 +57,7 @@ func (w wireVolume) volume() volume.Volume {
 		Multiattach: w.Multiattach, Bootable: w.Bootable == "true", Encrypted: w.Encrypted, SnapshotID: w.SnapshotID,
 		SourceID: volume.ID(w.SourceID), BackupID: w.Metadata[sourceBackup], RestoreFrom: contract.RestoreFrom(w.Metadata), Description: w.Description, Metadata: w.Metadata,
 	}
+	v.Attachments = slices.Grow(v.Attachments, len(w.Attachments))
 	for _, a := range w.Attachments {
 		v.Attachments = append(v.Attachments, volume.Attachment{ID: a.ID, Volume: v.ID, Server: volume.ServerID(a.Server), Status: volume.AttachmentAttached, Host: a.Host, Device: a.Device})
 	}

@@ -131,12 +131,12 @@ func sizeOf(args []string) volume.Size {
 	return volume.Size(end)
 }
 
-// usedMemory is what a process has in memory (proc(5), statm); 0 if it has ended.
+// usedMemory is what a process has in memory of its own (proc(5), statm); 0 if it has ended.
 func usedMemory(pid int) uint64 {
-	var size, resident uint64
+	var size, resident, shared uint64
 	statm, _ := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
-	_, _ = fmt.Sscan(string(statm), &size, &resident)
-	return resident * uint64(os.Getpagesize())
+	_, _ = fmt.Sscan(string(statm), &size, &resident, &shared)
+	return (resident - min(resident, shared)) * uint64(os.Getpagesize())
 }
 
 func availableMemory() (bytes uint64, known bool) {
