@@ -153,7 +153,7 @@ func (s *Server) Registered(ctx context.Context) error {
 	if err == nil {
 		return nil
 	}
-	if text := fmt.Sprintf("%.1000s", err); s.unregistered.Swap(text) != text { // whoever answers as the metadata service chooses a part of it
+	if text := fmt.Sprintf("%.1000s", err); s.unregistered.Swap(text) != text { // the metadata service chooses a part of it
 		s.log.WarnContext(ctx, "kubelet cannot register the driver", "error", text)
 	}
 	return volume.Errorf(volume.KindOf(err), "kubelet cannot register the driver; its log has the reason")

@@ -427,7 +427,7 @@ func TestANodeIsRegisteredOnceNodeGetInfoSucceeds(t *testing.T) {
 	}
 }
 
-// Whoever answers as the metadata service chooses a part of the reason.
+// The metadata service chooses a part of the reason, and somebody else may answer in its place.
 func TestTheReasonWhyANodeIsNotRegisteredIsCut(t *testing.T) {
 	t.Parallel()
 	log := &strings.Builder{}

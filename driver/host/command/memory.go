@@ -72,7 +72,7 @@ func (m *memory) take(ctx context.Context, size volume.Size) (*grant, error) {
 		case <-ended:
 		case <-time.After(memoryPoll):
 		case <-ctx.Done():
-			return nil, volume.Errorf(volume.Busy, "the other checks of file systems on this node may take all its memory, so this one waited for %d MiB and did not begin; a retry waits again",
+			return nil, volume.Errorf(volume.Busy, "the other checks of file systems on this node may take all its memory. This one waited for %d MiB and did not begin; a retry waits again",
 				leastMemory>>20).Cause(cause.NodeMemory)
 		}
 	}

@@ -159,7 +159,7 @@ func parseMetadata(content []byte) (Server, error) {
 	return Server{ID: volume.ServerID(m.UUID), Zone: cut(m.Zone), Name: cut(m.Name)}, nil
 }
 
-// cut bounds a text that whoever answers as the metadata service chooses. Nova's have at most 255 characters.
+// cut bounds a text of the metadata service, in whose place somebody else may answer. Those of Nova have at most 255 characters.
 func cut(text string) string { return fmt.Sprintf("%.255s", text) }
 
 // metadataPath is where both the config drive and the metadata service have the newest form of the metadata.

@@ -91,8 +91,8 @@ func TestAPanicOfTheHubIsTheErrorOfWaitsThatARetryRepeats(t *testing.T) {
 	}
 }
 
-// One time decides which waiters a listing serves. Time passes while the loop works; an object that becomes too old for a listing of changes in
-// between is in this one all the same.
+// One time decides which waiters a listing serves. Time passes while the loop works. An object that becomes too old in between for a listing of
+// changes is in this one all the same.
 func TestAnObjectThatBecomesOldWhileAListingBeginsIsInIt(t *testing.T) {
 	t.Parallel()
 	for _, age := range []time.Duration{maxAge - time.Second, maxAge - time.Millisecond, maxAge, maxAge + time.Second} {
