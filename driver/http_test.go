@@ -86,7 +86,9 @@ func TestClientsThatHoldConnectionsShutNobodyOut(t *testing.T) {
 			}
 			ctx, stop := context.WithCancel(t.Context())
 			listener, ended := &counted{Listener: memnet.Listen()}, make(chan error, 1)
-			go func() { ended <- ServeHTTP(ctx, listener, pages(config.Config{}, registry, ready, ready, &operation.List{})) }()
+			go func() {
+				ended <- ServeHTTP(ctx, listener, pages(config.Config{}, registry, ready, ready, &operation.List{}))
+			}()
 			for range mostConnections + 50 {
 				conn, err := listener.Dial(t.Context())
 				if err != nil {

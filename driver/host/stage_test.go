@@ -609,7 +609,7 @@ func TestABtrfsThatWasMountedWithAnotherDiskIsUnmountedAgain(t *testing.T) {
 	}
 }
 
-// Two disks with one UUID may be mounted as one btrfs. Each call that answers OK because of a mount checks that, whoever made the mount.
+// Two disks with one UUID may be mounted as one btrfs. Each call that answers OK because of a mount checks that.
 func TestABtrfsOfSeveralDevicesIsRefused(t *testing.T) {
 	for name, call := range map[string]func(b *fakeHost, staging, target string) error{
 		"stage again": func(b *fakeHost, staging, _ string) error {

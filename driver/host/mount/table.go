@@ -116,14 +116,13 @@ func inPodVolume(path string) bool {
 // a mount.
 func (m *Mounts) Table() (Table, error) {
 	table, err := m.read()
-	kind := volume.Failed
 	switch {
-	case err == nil:
-		return table, nil
 	case errors.Is(err, errUnstable):
-		kind = volume.Unavailable
+		return nil, volume.Errorf(volume.Unavailable, "read the mount table: %w", err).Cause(cause.NodeSystem)
+	case err != nil:
+		return nil, volume.Errorf(volume.Failed, "read the mount table: %w", err).Cause(cause.NodeSystem)
 	}
-	return nil, volume.Errorf(kind, "read the mount table: %w", err).Cause(cause.NodeSystem)
+	return table, nil
 }
 
 // read reads the file. Before Linux 5.8 the kernel returns it page by page. While others unmount, a mount may be on
@@ -202,8 +201,8 @@ func parse(text io.Reader) (table Table, err error) {
 	return table, nil
 }
 
-// A field of a line is cut, because tenants can lengthen some. The root of a mount is the path of its directory now, and a pod
-// can move what it has mounted by subPath below any number of others.
+// Fields are cut, because tenants can lengthen some. The root of a mount is the path that its directory has now. A pod can
+// move a directory that it has mounted by subPath below any number of others.
 const (
 	longestField = 4 * unix.PathMax // no system call takes a longer path, and an escape has four bytes
 	longestRoot  = 1 << 10          // it is compared with / and with that of another mount of the same volume
@@ -211,17 +210,22 @@ const (
 
 // readLine reads a line without its end, and cuts its fields.
 func readLine(lines *bufio.Reader) (string, error) {
-	line := make([]byte, 0, 256)
-	for field, size := 0, 0; ; size++ {
-		c, err := lines.ReadByte()
-		if err != nil || c == '\n' {
-			return string(line), err
+	part, err := lines.ReadSlice('\n')
+	if len(part) <= longestRoot {
+		return strings.TrimSuffix(string(part), "\n"), err
+	}
+	var line []byte
+	for field, size := 0, 0; ; part, err = lines.ReadSlice('\n') {
+		for _, c := range part {
+			if size++; c == ' ' {
+				field, size = field+1, 0
+			}
+			if size <= longestRoot || size <= longestField && field != 3 {
+				line = append(line, c)
+			}
 		}
-		if c == ' ' {
-			field, size = field+1, 0
-		}
-		if size <= longestRoot || size <= longestField && field != 3 {
-			line = append(line, c)
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return strings.TrimSuffix(string(line), "\n"), err
 		}
 	}
 }
@@ -229,8 +233,10 @@ func readLine(lines *bufio.Reader) (string, error) {
 // parseLine parses a line (proc_pid_mountinfo(5)).
 func parseLine(line string) (Entry, bool) {
 	mounted, system, _ := strings.Cut(line, " - ")
-	fields, of := strings.Split(mounted, " "), strings.SplitN(system, " ", 3)
-	if len(fields) < 6 || len(of) < 3 || fields[4] == "" {
+	fields := strings.Split(mounted, " ")
+	fsType, rest, _ := strings.Cut(system, " ")
+	source, super, ok := strings.Cut(rest, " ")
+	if len(fields) < 6 || fields[4] == "" || !ok {
 		return Entry{}, false
 	}
 	major, minor, _ := strings.Cut(fields[2], ":")
@@ -239,7 +245,7 @@ func parseLine(line string) (Entry, bool) {
 	minorNumber, minorErr := strconv.ParseUint(minor, 10, 32)
 	return Entry{
 		ID: id, Device: disk.Number{Major: uint32(majorNumber), Minor: uint32(minorNumber)}, Root: unescape(fields[3]), Path: unescape(fields[4]),
-		Options: strings.Split(fields[5], ","), FSType: unescape(of[0]), Source: unescape(of[1]), SuperOptions: strings.Split(of[2], ","),
+		Options: strings.Split(fields[5], ","), FSType: unescape(fsType), Source: unescape(source), SuperOptions: strings.Split(super, ","),
 	}, err == nil && majorErr == nil && minorErr == nil
 }
 
