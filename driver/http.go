@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,6 +9,8 @@ import (
 	"net/http"
 	"net/http/pprof"
 	"net/netip"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -22,7 +25,7 @@ import (
 // node. /debug/operations, and with --pprof /debug/pprof/, are for clients of the same host or pod only.
 func pages(cfg config.Config, registry prometheus.Gatherer, ready, started func(ctx context.Context) error, operations *operation.List) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: mostScrapes}))
+	mux.Handle("/metrics", oneAtATime(promhttp.HandlerFor(registry, promhttp.HandlerOpts{})))
 	mux.HandleFunc("/healthz", func(http.ResponseWriter, *http.Request) {})
 	mux.Handle("/readyz", readinessPage(ready))
 	mux.Handle("/startupz", readinessPage(started))
@@ -35,8 +38,31 @@ func pages(cfg config.Config, registry prometheus.Gatherer, ready, started func(
 	return mux
 }
 
-// mostScrapes are the answers of /metrics that are written at once. A client that reads none holds one for the time of an answer.
-const mostScrapes = 32
+// oneAtATime makes one answer at a time, in memory. So it takes the memory of one, and a client that does not read its answer delays nobody.
+func oneAtATime(page http.Handler) http.Handler {
+	making := make(chan struct{}, 1)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case making <- struct{}{}:
+		case <-r.Context().Done():
+			return
+		}
+		answer := inMemory{ResponseWriter: w}
+		func() {
+			defer func() { <-making }()
+			page.ServeHTTP(&answer, r)
+		}()
+		_, _ = answer.text.WriteTo(w) // the client has gone, or gets it all
+	})
+}
+
+// inMemory keeps the text of an answer.
+type inMemory struct {
+	http.ResponseWriter
+	text bytes.Buffer
+}
+
+func (a *inMemory) Write(text []byte) (int, error) { return a.text.Write(text) }
 
 // answerTime is how long an answer may take. net/http/pprof adds the time that it measures.
 const answerTime = 10 * time.Second
@@ -82,12 +108,54 @@ func localOnly(next http.Handler) http.Handler {
 	})
 }
 
+// mostConnections is the bound of the connections to the pages. kubelet and Prometheus need one for each request.
+const mostConnections = 256
+
+// connections are those to the pages. If there are too many, the oldest ends, so that a new client such as kubelet is always served.
+type connections struct {
+	mu   sync.Mutex
+	open []connection // the oldest first
+}
+
+type connection struct {
+	net.Conn
+	end context.CancelFunc // of its requests
+}
+
+// began is the ConnContext of a server.
+func (c *connections) began(ctx context.Context, conn net.Conn) context.Context {
+	ctx, end := context.WithCancel(ctx)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.open) == mostConnections {
+		oldest := c.open[0]
+		c.open = slices.Delete(c.open, 0, 1)
+		oldest.end()
+		if tcp, ok := oldest.Conn.(*net.TCPConn); ok {
+			_ = tcp.SetLinger(0) // else the kernel keeps what the client has not read
+		}
+		_ = oldest.Close()
+	}
+	c.open = append(c.open, connection{conn, end})
+	return ctx
+}
+
+// changed is the ConnState of a server.
+func (c *connections) changed(conn net.Conn, state http.ConnState) {
+	if state == http.StateClosed {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.open = slices.DeleteFunc(c.open, func(o connection) bool { return o.Conn == conn })
+	}
+}
+
 // ServeHTTP serves pages until ctx ends. It closes a connection after each answer, so that a client cannot keep any number of them.
 func ServeHTTP(ctx context.Context, listener net.Listener, handler http.Handler) error {
 	// Without these limits a client could hold connections and their buffers for ever.
+	var open connections
 	server := &http.Server{
 		Handler: handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: answerTime,
-		MaxHeaderBytes: 16 << 10,
+		MaxHeaderBytes: 16 << 10, ConnContext: open.began, ConnState: open.changed,
 	}
 	server.SetKeepAlivesEnabled(false)
 	defer context.AfterFunc(ctx, func() { _ = server.Close() })()

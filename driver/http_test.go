@@ -5,8 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -58,6 +61,89 @@ func TestReadinessDependsOnTheCloudAndHealthDoesNot(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Clients may make as many connections as they like, and read and write as slowly.
+func TestClientsThatHoldConnectionsShutNobodyOut(t *testing.T) {
+	const wait = "GET /readyz HTTP/1.1\r\nHost: driver\r\n"
+	for name, text := range map[string]string{
+		"they send nothing":             "",
+		"a byte of a header":            "G",
+		"an answer that nobody reads":   "GET /metrics HTTP/1.1\r\nHost: driver\r\n\r\n",
+		"an answer that takes time":     wait + "\r\n",
+		"the next request before that":  wait + "\r\nG",
+		"a body that does not come yet": wait + "Content-Length: 9\r\n\r\n",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			registry := prometheus.NewRegistry()
+			registry.MustRegister(collectors.NewGoCollector())
+			var waiting atomic.Int64
+			ready := func(ctx context.Context) error {
+				waiting.Add(1)
+				defer waiting.Add(-1)
+				<-ctx.Done()
+				return ctx.Err()
+			}
+			ctx, stop := context.WithCancel(t.Context())
+			listener, ended := &counted{Listener: memnet.Listen()}, make(chan error, 1)
+			go func() {
+				ended <- ServeHTTP(ctx, listener, pages(config.Config{}, registry, ready, ready, &operation.List{}))
+			}()
+			for range mostConnections + 50 {
+				conn, err := listener.Dial(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer conn.Close()
+				if _, err := io.WriteString(conn, text); err != nil {
+					t.Fatal(err)
+				}
+			}
+			synctest.Wait()
+			if open, running := listener.open.Load(), waiting.Load(); open > mostConnections || running > mostConnections {
+				t.Errorf("%s: want at most %d connections, got %d, with %d requests", name, mostConnections, open, running)
+			}
+			client, begin := http.Client{Transport: &http.Transport{DialContext: listener.DialContext}}, time.Now()
+			for _, path := range []string{"/healthz", "/metrics"} {
+				if resp, err := client.Get("http://driver" + path); err != nil || resp.StatusCode != http.StatusOK || time.Since(begin) > 0 {
+					t.Errorf("%s: want %s at once, got %v, %v after %v", name, path, resp, err, time.Since(begin))
+				} else {
+					_, _ = io.Copy(io.Discard, resp.Body)
+					_ = resp.Body.Close()
+				}
+			}
+			stop()
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+			time.Sleep(answerTime) // the requests end
+		})
+	}
+}
+
+// counted counts the connections that the server has not closed.
+type counted struct {
+	*memnet.Listener
+	open atomic.Int64
+}
+
+func (l *counted) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	l.open.Add(1)
+	return &closing{conn, sync.OnceFunc(func() { l.open.Add(-1) })}, nil
+}
+
+type closing struct {
+	net.Conn
+	closed func()
+}
+
+func (c *closing) Close() error {
+	c.closed()
+	return c.Conn.Close()
 }
 
 func TestDebugPagesAreServedToLoopbackClientsOnly(t *testing.T) {

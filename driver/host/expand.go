@@ -58,10 +58,13 @@ func (h *Host) Expand(ctx context.Context, e ExpandSpec) (volume.Size, error) {
 		return 0, volume.Errorf(volume.NotFound, "expand volume %s: it is not mounted at %s", e.Volume, path).Cause(cause.MountNotStaged)
 	}
 	fileSystem := mounted.On(d.Number)
-	if !fileSystem {
-		if err := checkBlockTarget(e.Volume, mounted, d); err != nil {
-			return 0, err
-		}
+	if fileSystem {
+		err = h.checkDisk("expand", e.Volume, mounted, d, unstageFirst)
+	} else {
+		err = checkBlockTarget(e.Volume, mounted, d)
+	}
+	if err != nil {
+		return 0, err
 	}
 	size, err := d.AwaitSize(ctx, e.Volume, e.Size)
 	if err != nil || !fileSystem {

@@ -66,7 +66,7 @@ type fakeHost struct {
 
 	open       func(path string) (disk.Device, error) // device nodes
 	readSerial func(path string) ([]byte, error)      // serials
-	readTable  func(path string) ([]byte, error)      // the mount table
+	readTable  func(file string) (Table, error)       // the mount table
 	release    string                                 // of the kernel
 }
 
@@ -80,14 +80,14 @@ func newFakeHost(t *testing.T) *fakeHost {
 	}
 	b.mounter.write()
 	o := Options{SysRoot: m.Sys, DevRoot: m.Dev, ProcRoot: m.Path("proc"), Commands: b.tools, Mounter: b.mounter, Log: slog.New(slog.DiscardHandler), DriverName: "cinder.csi.openstack.org"}
-	b.readSerial, b.readTable, b.release = os.ReadFile, os.ReadFile, "6.1.0"
+	b.readSerial, b.readTable, b.release = os.ReadFile, mount.Read, "6.1.0"
 	b.Host = newHost(o, disk.Options{
 		Open:     func(path string) (disk.Device, error) { return b.open(path) },
 		ReadFile: func(path string) ([]byte, error) { return b.readSerial(path) },
 		Rescan:   b.rescan,
 		InUse:    func(path string) bool { return b.kernel.inUse(path) },
 	}, mount.Options{
-		ReadFile:      func(path string) ([]byte, error) { return b.readTable(path) },
+		Read:          func(file string) (Table, error) { return b.readTable(file) },
 		KernelRelease: func() string { return b.release },
 	})
 	b.kernel.btrfsDevices = func(string) (uint64, error) { return 1, nil }
@@ -232,6 +232,7 @@ type fakeMounter struct {
 	file  string
 	table Table
 	fail  error
+	late  error       // what Mount answers although it mounts
 	wrong disk.Number // when set, mounts end up on this device
 	steps bool        // a read-only bind is made in two steps
 	// noSELinux is true if mount(8) sees no selinuxfs and drops the options of SELinux.
@@ -275,7 +276,7 @@ func (f *fakeMounter) Mount(_ context.Context, source, target, fsType string, op
 		m.Device = f.wrong
 	}
 	f.add(m)
-	return nil
+	return f.late
 }
 
 func (f *fakeMounter) Bind(source, target string, readOnly bool) error {

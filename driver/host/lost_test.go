@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cinder-csi/cinder-csi/driver/host/disk"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
@@ -51,21 +50,6 @@ func TestAFileSystemWhoseFirstSuperblockIsLostIsRepairedAndNotFormatted(t *testi
 				})
 			}
 		})
-	}
-}
-
-// Two disks with one UUID may be mounted as one btrfs.
-func TestABtrfsOfSeveralDevicesIsRefused(t *testing.T) {
-	t.Parallel()
-	b := newFakeHost(t)
-	for devices, kind := range map[uint64]volume.Kind{0: volume.Conflict, 1: volume.Unknown, 2: volume.Conflict, 3: volume.Conflict} {
-		b.kernel.btrfsDevices = func(string) (uint64, error) { return devices, nil }
-		err := b.checkBtrfsDevices(Entry{FSType: "btrfs", Path: "/staging"}, &disk.Disk{Path: "/dev/vdb"}, vol)
-		if kind != volume.Unknown {
-			wantKind(t, err, kind, fmt.Sprintf("a btrfs of %d devices", devices))
-		} else {
-			must(t, err)
-		}
 	}
 }
 

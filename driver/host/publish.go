@@ -50,12 +50,11 @@ func (h *Host) Publish(ctx context.Context, p PublishSpec) error {
 		return err
 	}
 	staged, ok := table.At(staging)
-	switch {
-	case !ok:
+	if !ok {
 		return volume.Errorf(volume.Conflict, "publish volume %s: it is not staged: nothing is mounted at %s", p.Volume, staging).Cause(cause.MountNotStaged)
-	case !staged.On(d.Number):
-		return volume.Errorf(volume.Conflict, "publish volume %s: %s is mounted at the staging path %s, and the disk of the volume is %s (%s)",
-			p.Volume, staged, staging, d.Path, d.Number).Cause(cause.DiskPath)
+	}
+	if err := h.checkDisk("publish", p.Volume, staged, d, unstageFirst); err != nil {
+		return err
 	}
 	readOnly := p.ReadOnly || staged.ReadOnly()
 	if err := h.checkUsable(ctx, p, staged, d, readOnly); err != nil {

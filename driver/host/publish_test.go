@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"golang.org/x/sys/unix"
 
+	"github.com/cinder-csi/cinder-csi/driver/host/mount"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
@@ -260,9 +261,9 @@ func TestADiskThatIsExchangedBeforeTheBindIsNotPublished(t *testing.T) {
 		b := staged(t, "rw")
 		must(t, os.MkdirAll(b.Dev, 0o755))
 		must(t, os.WriteFile(filepath.Join(b.Dev, "vdb"), nil, 0o600))
-		b.readTable = func(path string) ([]byte, error) {
+		b.readTable = func(file string) (Table, error) {
 			b.Sysfs(t, "vdb", map[string]string{"serial": otherSerial})
-			return os.ReadFile(path)
+			return mount.Read(file)
 		}
 		wantKind(t, publish(b), volume.Conflict, "exchanged")
 		if len(b.mounter.table) != 1 {

@@ -198,9 +198,7 @@ func TestAReadOnlyPublicationIsReadOnlyInEveryMountNamespace(t *testing.T) {
 		p.Target += "-device"
 		must(t, h.PublishBlock(t.Context(), p))
 	}
-	table, err := mount.New(mount.Options{ReadFile: func(string) ([]byte, error) {
-		return os.ReadFile(filepath.Join("/proc", strconv.Itoa(other.Process.Pid), "mountinfo"))
-	}}).Table()
+	table, err := mount.Read(filepath.Join("/proc", strconv.Itoa(other.Process.Pid), "mountinfo"))
 	must(t, err)
 	for name, want := range map[string]bool{"ro": true, "rw": false, "ro-device": true, "rw-device": false} {
 		if there, ok := table.At(filepath.Join(shared, name)); !ok || there.ReadOnly() != want {

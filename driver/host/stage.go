@@ -70,10 +70,13 @@ func (h *Host) Stage(ctx context.Context, s StageSpec) (err error) {
 		return err
 	}
 	staged, isStaged := table.At(s.Path)
-	if isStaged {
-		err = s.checkStaged(staged, d, readOnly)
-		if err == nil { // an earlier call may have been answered before its mount(8) had ended
-			err = h.checkContext(staged, s.Volume, options, "unstage the path first")
+	if isStaged { // an earlier call may have been answered before its mount(8) had ended, and then nobody has checked the mount
+		err = h.checkDisk("stage", s.Volume, staged, d, unstageFirst)
+		if err == nil {
+			err = s.checkStaged(staged, readOnly)
+		}
+		if err == nil {
+			err = h.checkContext(staged, s.Volume, options, unstageFirst)
 		}
 	} else {
 		staged = mount.Entry{Path: s.Path}
@@ -140,13 +143,10 @@ func (s StageSpec) mountOptions() (options []string, readOnly bool, err error) {
 	return options, readOnly, nil
 }
 
-// checkStaged checks whether the mount at the staging path is what the caller asked for. A writable mount serves a
+// checkStaged checks whether the mount at the staging path is as the caller asked for. A writable mount serves a
 // read-only request: each publication is read-only by itself, and upstream's plugin stages like that too.
-func (s StageSpec) checkStaged(staged mount.Entry, d *disk.Disk, readOnly bool) error {
+func (s StageSpec) checkStaged(staged mount.Entry, readOnly bool) error {
 	switch {
-	case !staged.On(d.Number):
-		return volume.Errorf(volume.Conflict, "stage volume %s: %s is mounted at %s, and the disk of the volume is %s (%s); "+
-			"unstage the path first", s.Volume, staged, staged.Path, d.Path, d.Number).Cause(cause.DiskPath)
 	case s.FSType != "" && !fs.SameFamily(staged.FSType, s.FSType):
 		return volume.Errorf(volume.Incompatible, "volume %s is staged at %s as %s, not %s", s.Volume, staged.Path, staged.FSType, s.FSType).Cause(cause.MountDiffers)
 	case staged.ReadOnly() && !readOnly:
@@ -250,15 +250,14 @@ func (h *Host) mount(ctx context.Context, id volume.ID, d *disk.Disk, path, fsTy
 		return explainMountError(err, d, fsType)
 	}
 	table, err := h.mounts.Table()
-	if err != nil {
-		return err
-	}
 	mounted, ok := table.At(path)
-	if !ok {
+	if err == nil && !ok {
 		return volume.Errorf(volume.Failed, "stage volume %s: mount(8) succeeded for disk %s at %s, but the mount table does not show it",
 			id, d.Path, path).Cause(cause.MountFailed).AfterWrite()
 	}
-	err = h.checkMounted(mounted, d, id)
+	if err == nil {
+		err = h.checkDisk("stage", id, mounted, d, "the driver unmounted it")
+	}
 	if err == nil {
 		err = h.checkContext(mounted, id, options, "the driver unmounted it")
 	}
@@ -268,27 +267,25 @@ func (h *Host) mount(ctx context.Context, id volume.ID, d *disk.Disk, path, fsTy
 	return nil
 }
 
-// checkMounted checks that the mounted file system is on the disk of the volume and on no other.
-func (h *Host) checkMounted(mounted mount.Entry, d *disk.Disk, id volume.ID) error {
+const unstageFirst = "unstage the path first"
+
+// checkDisk checks that a mounted file system is on the disk of the volume and on no other. Each call that answers OK because of
+// a mount checks that, also where an earlier call made the mount. then ends the error.
+func (h *Host) checkDisk(verb string, id volume.ID, mounted mount.Entry, d *disk.Disk, then string) error {
 	if !mounted.On(d.Number) {
-		return volume.Errorf(volume.Conflict, "stage volume %s: after mounting disk %s (%s) at %s the mount table shows %s; "+
-			"the driver unmounted it", id, d.Path, d.Number, mounted.Path, mounted).Cause(cause.DiskPath)
+		return volume.Errorf(volume.Conflict, "%s volume %s: %s is mounted at %s, and the disk of the volume is %s (%s); %s",
+			verb, id, mounted, mounted.Path, d.Path, d.Number, then).Cause(cause.DiskPath)
 	}
 	if mounted.FSType != "btrfs" {
 		return nil
 	}
-	return h.checkBtrfsDevices(mounted, d, id)
-}
-
-// checkBtrfsDevices checks that a mounted btrfs uses its own disk alone.
-func (h *Host) checkBtrfsDevices(mounted mount.Entry, d *disk.Disk, id volume.ID) error {
 	switch n, err := h.kernel.btrfsDevices(mounted.Path); {
 	case err != nil:
-		return volume.Errorf(volume.Failed, "stage volume %s: the kernel does not report how many devices the btrfs on disk %s at %s has; "+
-			"the driver unmounted it: %w", id, d.Path, mounted.Path, err).Cause(cause.NodeSystem)
+		return volume.Errorf(volume.Failed, "%s volume %s: the kernel does not report how many devices the btrfs on disk %s at %s has; %s: %w",
+			verb, id, d.Path, mounted.Path, then, err).Cause(cause.NodeSystem)
 	case n != 1:
-		return volume.Errorf(volume.Conflict, "stage volume %s: mounting disk %s at %s gave a btrfs of %d devices; the driver unmounted it. "+
-			"Another disk of this server has the same UUID: detach it, or change its UUID (btrfstune -u)", id, d.Path, mounted.Path, n).Cause(cause.FsDevices)
+		return volume.Errorf(volume.Conflict, "%s volume %s: disk %s at %s is part of a btrfs of %d devices; %s. "+
+			"Another disk of this server has the same UUID: detach it, or change its UUID (btrfstune -u)", verb, id, d.Path, mounted.Path, n, then).Cause(cause.FsDevices)
 	}
 	return nil
 }

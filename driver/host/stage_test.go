@@ -609,6 +609,100 @@ func TestABtrfsThatWasMountedWithAnotherDiskIsUnmountedAgain(t *testing.T) {
 	}
 }
 
+// Two disks with one UUID may be mounted as one btrfs. Each call that answers OK because of a mount checks that.
+func TestABtrfsOfSeveralDevicesIsRefused(t *testing.T) {
+	for name, call := range map[string]func(b *fakeHost, staging, target string) error{
+		"stage again": func(b *fakeHost, staging, _ string) error {
+			return b.Stage(t.Context(), StageSpec{Volume: vol, Path: staging})
+		},
+		"stage again, read-only": func(b *fakeHost, staging, _ string) error {
+			return b.Stage(t.Context(), StageSpec{Volume: vol, Path: staging, ReadOnly: true})
+		},
+		"stage again, from a source": func(b *fakeHost, staging, _ string) error {
+			return b.Stage(t.Context(), StageSpec{Volume: vol, Path: staging, FromSource: true})
+		},
+		"publish": func(b *fakeHost, staging, target string) error {
+			return b.Publish(t.Context(), PublishSpec{Volume: vol, Staging: staging, Target: target + "2"})
+		},
+		"publish again": func(b *fakeHost, staging, target string) error {
+			return b.Publish(t.Context(), PublishSpec{Volume: vol, Staging: staging, Target: target})
+		},
+		"expand": func(b *fakeHost, staging, _ string) error {
+			_, err := b.Expand(t.Context(), ExpandSpec{Volume: vol, Path: staging})
+			return err
+		},
+		"expand where it is published": func(b *fakeHost, _, target string) error {
+			_, err := b.Expand(t.Context(), ExpandSpec{Volume: vol, Path: target})
+			return err
+		},
+	} {
+		for devices, kind := range map[uint64]volume.Kind{0: volume.Conflict, 1: volume.Unknown, 2: volume.Conflict, 3: volume.Conflict} {
+			b := btrfsHost(t)
+			staging, target := b.kubelet("staging"), b.kubelet("pod")
+			for _, path := range []string{staging, target} {
+				b.mounter.add(Entry{Device: num(0, 50), Path: path, FSType: "btrfs", Source: filepath.Join(b.Dev, "vdb"), Options: []string{"rw"}})
+			}
+			b.kernel.btrfsDevices = func(string) (uint64, error) { return devices, nil }
+			switch err := call(b, staging, target); {
+			case kind == volume.Unknown && err != nil:
+				t.Errorf("%s: want success with one device, got %v", name, err)
+			case kind != volume.Unknown:
+				wantKind(t, err, kind, fmt.Sprintf("a btrfs of %d devices", devices))
+				if len(b.mounter.table) != 2 {
+					t.Errorf("%s: want the mounts as they were, got %v", name, b.mounter.table)
+				}
+			}
+		}
+	}
+}
+
+// btrfsHost is a host with a btrfs on the disk of the volume, which is not mounted.
+func btrfsHost(t *testing.T) *fakeHost {
+	t.Helper()
+	b := newFakeHost(t)
+	d := b.plug(t, "vdb", serial, num(254, 16))
+	d.contents, d.holes = superblockOf400MiB("btrfs"), true
+	d.resize(400 << 20)
+	b.tools.answers["blkid"] = Result{Stdout: "TYPE=btrfs\nUSAGE=filesystem\n"}
+	must(t, os.MkdirAll(b.Dev, 0o755))
+	deviceNode(t, b)
+	return b
+}
+
+// What mount(8) did after the answer, or what the driver could not look at, is not taken for staged.
+func TestAMountThatNobodyHasCheckedIsNotStaged(t *testing.T) {
+	for name, c := range map[string]struct {
+		happens func(b *fakeHost)
+		mounts  int // after the first call
+		again   volume.Kind
+	}{
+		"mount(8) ends after the answer": {func(b *fakeHost) {
+			b.mounter.late = volume.Errorf(volume.DeadlineExceeded, "mount: no answer in time")
+			b.kernel.btrfsDevices = func(string) (uint64, error) { return 2, nil }
+		}, 1, volume.Conflict},
+		"the table cannot be read after the mount": {func(b *fakeHost) {
+			read := b.readTable
+			b.readTable = func(file string) (Table, error) {
+				if len(b.mounter.table) > 0 {
+					b.readTable = read
+					return nil, errors.New("input/output error")
+				}
+				return read(file)
+			}
+		}, 0, volume.Unknown},
+	} {
+		b := btrfsHost(t)
+		s := StageSpec{Volume: vol, Path: b.kubelet("staging")}
+		c.happens(b)
+		if err := b.Stage(t.Context(), s); err == nil || len(b.mounter.table) != c.mounts {
+			t.Errorf("%s: want an error and %d mounts, got %v, %v", name, c.mounts, err, b.mounter.table)
+		}
+		if err := b.Stage(t.Context(), s); err != nil && c.again == volume.Unknown || err == nil && c.again != volume.Unknown || err != nil && !volume.Is(err, c.again) {
+			t.Errorf("%s: want %v, got %v", name, c.again, err)
+		}
+	}
+}
+
 func TestTheErrorForABtrfsWithAMountedUUIDSaysSo(t *testing.T) {
 	t.Parallel()
 	b := newFakeHost(t)
@@ -658,9 +752,9 @@ func TestStageDoesNothingWhileTheMountTableIsUnstable(t *testing.T) {
 	b := newFakeHost(t)
 	b.release = "5.4.0"
 	readings := 0
-	b.readTable = func(string) ([]byte, error) {
+	b.readTable = func(string) (Table, error) {
 		readings++
-		return fmt.Appendf(nil, "%d 1 254:0 / / rw - ext4 /dev/vda rw\n", readings), nil
+		return Table{{ID: readings, Path: "/"}}, nil
 	}
 	b.plug(t, "vdb", serial, num(254, 16))
 	wantKind(t, b.Stage(t.Context(), StageSpec{Volume: vol, Path: b.kubelet("staging")}), volume.Unavailable, "5.8")

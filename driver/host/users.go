@@ -56,8 +56,8 @@ func (h *Host) mountedBy(device disk.Number) (pids []string) {
 	const limit = 8
 	files, _ := filepath.Glob(filepath.Join(h.proc, "[0-9]*", "mountinfo"))
 	for _, file := range files {
-		content, err := os.ReadFile(file)
-		if err == nil && strings.Contains(string(content), " "+device.String()+" ") {
+		table, _ := mount.Read(file) // of a process that has ended: none
+		if slices.ContainsFunc(table, func(e mount.Entry) bool { return e.Device == device }) {
 			pids = append(pids, filepath.Base(filepath.Dir(file)))
 		}
 		if len(pids) == limit {

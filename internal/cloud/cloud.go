@@ -233,19 +233,18 @@ func (c *Cloud) Catalog() []CatalogEntry {
 	return entries
 }
 
-// Unencrypted lists the http URLs in the catalog of services that this project uses, if Keystone has https.
+// Unencrypted lists the http URLs that this project uses from the catalog, if Keystone has https. Settings.Weaknesses has those that are set by hand.
 func (c *Cloud) Unencrypted() []string {
-	all, seen := []string(nil), map[string]bool{}
-	for _, e := range c.catalog {
-		u, err := url.Parse(e.URL)
-		used := !seen[e.Type] && slices.ContainsFunc(slices.Collect(maps.Values(services)), func(s knownService) bool { return slices.Contains(s.aliases, e.Type) })
-		seen[e.Type] = true // the first endpoint of a type is the one in use
-		if err == nil && used && u.Scheme == "http" && strings.HasPrefix(c.settings.AuthURL, "https:") {
-			all = append(all, PlainURL(e.URL))
+	var all []string
+	for service, known := range services {
+		address, _, _ := c.catalogEndpoint(service)
+		_, byHand := c.override(known.aliases)
+		if u, err := url.Parse(address); err == nil && !byHand && u.Scheme == "http" && strings.HasPrefix(c.settings.AuthURL, "https:") {
+			all = append(all, PlainURL(address))
 		}
 	}
 	slices.Sort(all)
-	return slices.Compact(all) // a service may have two types
+	return all
 }
 
 // Ping checks that Keystone responds; it needs no token. Errors: ErrUnreachable.

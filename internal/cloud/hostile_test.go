@@ -409,26 +409,53 @@ func TestInsecureSettingsAreReported(t *testing.T) {
 	}
 }
 
+// A cloud may list any number of URLs for a service. The driver sends its token to one of them.
 func TestUnencryptedCatalogURLsAreReported(t *testing.T) {
 	t.Parallel()
-	k := &keystone{catalog: []map[string]any{
-		service("compute", endpoint("r", "public", "http://cloud.test/v2.1"), endpoint("r", "public", "http://unused.test/v2.1")), service("volumev3", endpoint("r", "public", "https://cloud.test/v3")),
-		service("image", endpoint("r", "public", "http://cloud.test/image")),
-	}}
-	transport := roundTrip(func(r *http.Request) (*http.Response, error) {
-		w := httptest.NewRecorder()
-		k.ServeHTTP(w, r)
-		return w.Result(), nil
-	})
-	for authURL, want := range map[string][]string{"https://cloud.test/v3": {"http://cloud.test/v2.1"}, "http://cloud.test/v3": nil} {
+	const https = "https://cloud.test/v3"
+	url := func(address string) map[string]any { return endpoint("r", "public", address) }
+	for name, c := range map[string]struct {
+		authURL   string
+		endpoints map[string]string // by hand
+		catalog   []map[string]any
+		want      []string
+	}{
+		"Keystone has http too": {"http://cloud.test/v3", nil, []map[string]any{service("compute", url("http://cloud.test/v2.1"))}, nil},
+		"the second of a type":  {https, nil, []map[string]any{service("compute", url("http://cloud.test/v2.1"), url("http://unused.test/v2.1"))}, []string{"http://cloud.test/v2.1"}},
+		"after a version that is not used": {
+			https, nil,
+			[]map[string]any{service("volumev3", url("https://cloud.test/v2/P"), url("http://cloud.test/v3/P"))},
+			[]string{"http://cloud.test/v3/P"},
+		},
+		"after a version that is not used, in a service of its own": {
+			https, nil,
+			[]map[string]any{service("volumev3", url("https://cloud.test/v2/P")), service("volumev3", url("http://cloud.test/v3/P"))},
+			[]string{"http://cloud.test/v3/P"},
+		},
+		"a version that is not used": {https, nil, []map[string]any{service("volumev3", url("http://cloud.test/v2/P"), url("https://cloud.test/v3/P"))}, nil},
+		"another name of a service":  {https, nil, []map[string]any{service("volume", url("http://cloud.test/v3/P")), service("block-storage", url("https://cloud.test/v3/P"))}, nil},
+		"another service":            {https, nil, []map[string]any{service("image", url("http://cloud.test/image"))}, nil},
+		"an endpoint set by hand":    {https, map[string]string{"compute": "http://hand.test/v2.1"}, []map[string]any{service("compute", url("http://cloud.test/v2.1"))}, nil},
+		"all three": {
+			https, nil,
+			[]map[string]any{service("identity", url("http://i.test/v3")), service("compute", url("http://c.test/v2.1")), service("volumev3", url("http://b.test/v3"))},
+			[]string{"http://b.test/v3", "http://c.test/v2.1", "http://i.test/v3"},
+		},
+	} {
+		k := &keystone{catalog: c.catalog}
+		transport := roundTrip(func(r *http.Request) (*http.Response, error) {
+			w := httptest.NewRecorder()
+			k.ServeHTTP(w, r)
+			return w.Result(), nil
+		})
 		s := secure()
-		s.AuthURL = authURL
-		c, err := Connect(t.Context(), s, Options{Transport: transport})
+		s.AuthURL, s.Endpoints = c.authURL, c.endpoints
+		login, err := Connect(t.Context(), s, Options{Transport: transport})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(want, c.Unencrypted()); diff != "" {
-			t.Errorf("%s: -want +got\n%s", authURL, diff)
+		if diff := cmp.Diff(c.want, login.Unencrypted()); diff != "" {
+			t.Errorf("%s: -want +got\n%s", name, diff)
 		}
 	}
 }

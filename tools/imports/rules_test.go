@@ -107,7 +107,7 @@ var libraryImporters = []libraryRule{
 	{[]string{"sigs.k8s.io/kustomize/..."}, []string{"generator/verify"}},
 	{[]string{"helm.sh/helm/..."}, []string{"generator/verify", "tools/release", "tools/release/publish"}},
 	{[]string{"k8s.io/client-go/..."}, []string{"internal/cluster"}},
-	{[]string{"k8s.io/mount-utils", "github.com/moby/sys/mountinfo"}, []string{"driver/host", "driver/host/mount"}},
+	{[]string{"k8s.io/mount-utils"}, []string{"driver/host", "driver/host/mount"}},
 	{[]string{"github.com/google/go-containerregistry/..."}, []string{"tools/image", "tools/release/publish", "generator/doctor"}},
 }
 

@@ -5,16 +5,17 @@
 package mount
 
 import (
-	"bytes"
+	"bufio"
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
-	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
 
 	"github.com/cinder-csi/cinder-csi/driver/cause"
@@ -114,37 +115,39 @@ func inPodVolume(path string) bool {
 // Table reads the mount table. Errors: Unavailable if it changes at each reading on a kernel where one reading may miss
 // a mount.
 func (m *Mounts) Table() (Table, error) {
-	content, err := m.read()
-	if errors.Is(err, errUnstable) {
+	table, err := m.read()
+	switch {
+	case errors.Is(err, errUnstable):
 		return nil, volume.Errorf(volume.Unavailable, "read the mount table: %w", err).Cause(cause.NodeSystem)
-	}
-	if err != nil {
-		return nil, volume.Errorf(volume.Failed, "read the mount table: %w", err).Cause(cause.NodeSystem)
-	}
-	table, err := parse(content)
-	if err != nil {
+	case err != nil:
 		return nil, volume.Errorf(volume.Failed, "read the mount table: %w", err).Cause(cause.NodeSystem)
 	}
 	return table, nil
 }
 
 // read reads the file. Before Linux 5.8 the kernel returns it page by page. While others unmount, a mount may be on
-// none of the pages (Linux, commit 9f6c61f96f2d). There the driver reads until two readings agree.
-func (m *Mounts) read() ([]byte, error) {
+// none of the pages (Linux, commit 9f6c61f96f2d). There the driver reads until two readings have the same mounts. Their
+// roots do not count: a pod can rename a directory that is mounted by subPath as often as it likes.
+func (m *Mounts) read() (Table, error) {
 	const limit = 10
 	file := filepath.Join(m.options.ProcRoot, "self", "mountinfo")
-	content, err := m.options.ReadFile(file)
+	table, err := m.options.Read(file)
 	if err != nil || !olderThan(m.options.KernelRelease(), 5, 8) {
-		return content, err
+		return table, err
 	}
 	for range limit {
-		again, err := m.options.ReadFile(file)
-		if err != nil || bytes.Equal(again, content) {
+		again, err := m.options.Read(file)
+		if err != nil || slices.EqualFunc(again, table, Entry.isMount) {
 			return again, err
 		}
-		content = again
+		table = again
 	}
 	return nil, errUnstable
+}
+
+// isMount reports whether both are the same mount, at two times.
+func (e Entry) isMount(other Entry) bool {
+	return e.ID == other.ID && e.Device == other.Device && e.Path == other.Path
 }
 
 var errUnstable = errors.New("the table changed at each reading, and before Linux 5.8 one reading may miss a mount; the caller retries")
@@ -168,24 +171,100 @@ func kernelRelease() string {
 	return unix.ByteSliceToString(u.Release[:])
 }
 
+// Read reads a mount table, such as /proc/PID/mountinfo.
+func Read(file string) (Table, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return parse(f)
+}
+
 // parse parses mountinfo. A line that it cannot parse is an error: the driver would mount over a mount that it does not
 // see.
-func parse(content []byte) (Table, error) {
-	mounts, err := mountinfo.GetMountsFromReader(bytes.NewReader(content), nil)
-	if err != nil {
-		return nil, fmt.Errorf("%.300s", err.Error()) // the message repeats the line
-	}
-	table := make(Table, 0, len(mounts))
-	for _, m := range mounts {
-		if m.Mountpoint == "" || m.Major < 0 || m.Minor < 0 {
-			return nil, fmt.Errorf("mount %d has no mount point or no device number", m.ID)
+func parse(text io.Reader) (table Table, err error) {
+	for lines := bufio.NewReader(text); err == nil; {
+		var line string
+		if line, err = readLine(lines); line == "" && err != nil {
+			break
 		}
-		table = append(table, Entry{
-			ID: m.ID, Device: disk.Number{Major: uint32(m.Major), Minor: uint32(m.Minor)}, Root: m.Root, Path: m.Mountpoint,
-			Options: strings.Split(m.Options, ","), FSType: m.FSType, Source: m.Source, SuperOptions: strings.Split(m.VFSOptions, ","),
-		})
+		e, ok := parseLine(line)
+		if !ok {
+			return nil, fmt.Errorf("this line has no mount point or no device number: %.300q", line)
+		}
+		table = append(table, e)
+	}
+	if !errors.Is(err, io.EOF) {
+		return nil, err
 	}
 	return table, nil
+}
+
+// Fields are cut, because tenants can lengthen some. The root of a mount is the path that its directory has now. A pod can
+// move a directory that it has mounted by subPath below any number of others.
+const (
+	longestField = 4 * unix.PathMax // no system call takes a longer path, and an escape has four bytes
+	longestRoot  = 1 << 10          // it is compared with / and with that of another mount of the same volume
+)
+
+// readLine reads a line without its end, and cuts its fields.
+func readLine(lines *bufio.Reader) (string, error) {
+	part, err := lines.ReadSlice('\n')
+	if len(part) <= longestRoot {
+		return strings.TrimSuffix(string(part), "\n"), err
+	}
+	var line []byte
+	for field, size := 0, 0; ; part, err = lines.ReadSlice('\n') {
+		for _, c := range part {
+			if size++; c == ' ' {
+				field, size = field+1, 0
+			}
+			if size <= longestRoot || size <= longestField && field != 3 {
+				line = append(line, c)
+			}
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return strings.TrimSuffix(string(line), "\n"), err
+		}
+	}
+}
+
+// parseLine parses a line (proc_pid_mountinfo(5)).
+func parseLine(line string) (Entry, bool) {
+	mounted, system, _ := strings.Cut(line, " - ")
+	fields := strings.Split(mounted, " ")
+	fsType, rest, _ := strings.Cut(system, " ")
+	source, super, ok := strings.Cut(rest, " ")
+	if len(fields) < 6 || fields[4] == "" || !ok {
+		return Entry{}, false
+	}
+	major, minor, _ := strings.Cut(fields[2], ":")
+	id, err := strconv.Atoi(fields[0])
+	majorNumber, majorErr := strconv.ParseUint(major, 10, 32)
+	minorNumber, minorErr := strconv.ParseUint(minor, 10, 32)
+	return Entry{
+		ID: id, Device: disk.Number{Major: uint32(majorNumber), Minor: uint32(minorNumber)}, Root: unescape(fields[3]), Path: unescape(fields[4]),
+		Options: strings.Split(fields[5], ","), FSType: unescape(fsType), Source: unescape(source), SuperOptions: strings.Split(super, ","),
+	}, err == nil && majorErr == nil && minorErr == nil
+}
+
+// unescape decodes what the kernel escapes in octal, such as a blank (Linux, fs/seq_file.c, mangle_path).
+func unescape(text string) string {
+	if !strings.Contains(text, `\`) {
+		return text
+	}
+	var plain []byte
+	for len(text) > 0 {
+		c, size := text[0], 1
+		if c == '\\' && len(text) >= 4 {
+			if code, err := strconv.ParseUint(text[1:4], 8, 8); err == nil {
+				c, size = byte(code), 4
+			}
+		}
+		plain, text = append(plain, c), text[size:]
+	}
+	return string(plain)
 }
 
 // Mounts is the mount namespace of the driver.
@@ -199,15 +278,15 @@ type Options struct {
 	ProcRoot string  // procfs; /proc if empty
 	Mounter  Mounter // changes the mounts; required
 
-	ReadFile      func(path string) ([]byte, error) // reads the table; os.ReadFile if nil
-	KernelRelease func() string                     // as uname -r prints it; that of this machine if nil
+	Read          func(file string) (Table, error) // Read if nil
+	KernelRelease func() string                    // as uname -r prints it; that of this machine if nil
 }
 
 // New returns the mount namespace of the driver. It reads nothing yet.
 func New(o Options) *Mounts {
 	o.ProcRoot = cmp.Or(o.ProcRoot, "/proc")
-	if o.ReadFile == nil {
-		o.ReadFile = os.ReadFile
+	if o.Read == nil {
+		o.Read = Read
 	}
 	if o.KernelRelease == nil {
 		o.KernelRelease = kernelRelease

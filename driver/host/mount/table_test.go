@@ -1,9 +1,14 @@
 package mount
 
 import (
+	"errors"
+	"fmt"
+	"io"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -16,25 +21,43 @@ var must = hosttest.Must
 
 // readings returns one text after another as the mount table, then repeats the last.
 func readings(release string, texts ...string) *Mounts {
-	return New(Options{KernelRelease: func() string { return release }, ReadFile: func(string) ([]byte, error) {
+	return New(Options{KernelRelease: func() string { return release }, Read: func(string) (Table, error) {
 		text := texts[0]
 		if len(texts) > 1 {
 			texts = texts[1:]
 		}
-		return []byte(text), nil
+		return parse(strings.NewReader(text))
 	}})
 }
 
-// An image with many layers makes a long line. The parser reads lines of up to 64 KiB.
-func TestALongLineIsParsed(t *testing.T) {
-	t.Parallel()
-	layers := strings.TrimSuffix(strings.Repeat("/var/lib/containerd/io.containerd.snapshotter.v1.overlayfs/snapshots/12345/fs:", 500), ":")
-	table, err := parse([]byte(rootMount + "36 27 0:52 / /run/x rw - overlay overlay rw,lowerdir=" + layers + "\n" + volumeMount))
-	if err != nil || len(table) != 3 {
-		t.Errorf("want three mounts, got %d, %v", len(table), err)
-	}
-	if _, err := parse([]byte("36 27 0:52 / /run/x rw - overlay overlay rw,lowerdir=" + strings.Repeat("x", 64<<10) + "\n" + volumeMount)); err == nil {
-		t.Error("want an error for a line that is too long, and no table that lacks mounts")
+// A pod can make the root of its own mount as long as it likes, and an image with many layers makes long options. Such a line costs
+// neither memory nor the other mounts, and its mount stays in the table. It counts memory, so no other test runs beside it.
+func TestALongLineIsCut(t *testing.T) {
+	for name, line := range map[string]string{
+		"root":          "36 27 0:52 LONG /run/x rw shared:1 - tmpfs tmpfs rw",
+		"root, escaped": "36 27 0:52 /BLANKS /run/x rw shared:1 - tmpfs tmpfs rw",
+		"mount point":   "36 27 0:52 / LONG rw - tmpfs tmpfs rw",
+		"source":        "36 27 0:52 / /run/x rw - tmpfs BLANKS rw",
+		"super options": "36 27 0:52 / /run/x rw - overlay overlay rw,lowerdir=LONG",
+		"all":           "36 27 0:52 LONG /run/x rw shared:1 - overlay BLANKS rw,lowerdir=LONG",
+	} {
+		for _, bytes := range []int{1 << 10, 4 << 10, 64 << 10, 70_000, 10_000_000} {
+			long := strings.NewReplacer("LONG", "/"+strings.Repeat("x", bytes), "BLANKS", strings.Repeat(`\040`, bytes/4)).Replace(line)
+			text := strings.NewReader(rootMount + long + "\n" + volumeMount)
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			table, err := parse(text)
+			runtime.ReadMemStats(&after)
+			if err != nil || len(table) != 3 || table[1].Device != (disk.Number{Major: 0, Minor: 52}) || table[2].Path != "/staging" {
+				t.Errorf("%s of %d bytes: want three mounts, got %d, %v", name, bytes, len(table), err)
+			}
+			if _, ok := table.At("/run/x"); !ok && name != "mount point" {
+				t.Errorf("%s of %d bytes: want its mount point as it is", name, bytes)
+			}
+			if took := after.TotalAlloc - before.TotalAlloc; took > 1<<20 {
+				t.Errorf("%s of %d bytes: took %d bytes of memory", name, bytes, took)
+			}
+		}
 	}
 }
 
@@ -49,9 +72,36 @@ func TestAMountTableThatChangesAtEachReadingIsUnavailable(t *testing.T) {
 	}
 }
 
+// The root of a mount is a path that a pod can rename without end.
+func TestAMountWhoseRootChangesAtEachReadingIsTheSameMount(t *testing.T) {
+	t.Parallel()
+	var texts []string
+	for n := range 50 {
+		texts = append(texts, fmt.Sprintf("%s41 27 0:52 /sub.%d /run/x rw - tmpfs tmpfs rw\n%s", rootMount, n, volumeMount))
+	}
+	table, err := readings("5.4.0", texts...).Table()
+	must(t, err)
+	if len(table) != 3 {
+		t.Errorf("want three mounts, got %+v", table)
+	}
+}
+
+func TestATableThatCannotBeReadToItsEndIsAnError(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"", rootMount, rootMount + strings.TrimSpace(volumeMount), rootMount + "36 27"} {
+		table, err := parse(io.MultiReader(strings.NewReader(text), iotest.ErrReader(errors.New("cannot allocate memory"))))
+		if err == nil || table != nil {
+			t.Errorf("%q: want an error and no table, got %+v", text, table)
+		}
+	}
+	if _, err := New(Options{ProcRoot: t.TempDir()}).Table(); !volume.Is(err, volume.Failed) {
+		t.Errorf("want Failed without a table, got %v", err)
+	}
+}
+
 func TestParseMountInfo(t *testing.T) {
 	t.Parallel()
-	got, err := parse([]byte(`27 1 254:0 / / rw,relatime - ext4 /dev/vda rw,discard
+	got, err := parse(strings.NewReader(`27 1 254:0 / / rw,relatime - ext4 /dev/vda rw,discard
 36 27 98:0 /mnt1/a\040b /mnt\011two\134 ro,noatime master:1 shared:7 - ext3 /dev/my\040root ro,errors=continue
 40 27 0:6 /vdb//deleted /var/lib/x rw shared:2 - devtmpfs  rw
 `))
@@ -83,9 +133,9 @@ func TestALineThatCannotBeParsedIsAnError(t *testing.T) {
 	t.Parallel()
 	for _, line := range []string{
 		"\n", "27 1 254:0 / / rw", "27 1 254:0 / / rw - ext4", "27 1 254 / / rw - ext4 /dev/vda rw",
-		"27 1 254:0 /  rw - ext4 /dev/vda rw", "27 1 -1:16 / / rw - ext4 /dev/vda rw", "27 1 254:-1 / / rw - ext4 /dev/vda rw",
+		"27 1 254:0 /  rw - ext4 /dev/vda rw", "27 1 4294967296:0 / / rw - ext4 /dev/vda rw", "x 1 254:0 / / rw - ext4 /dev/vda rw", "27 1 -1:16 / / rw - ext4 /dev/vda rw", "27 1 254:-1 / / rw - ext4 /dev/vda rw",
 	} {
-		if table, err := parse([]byte(line)); err == nil {
+		if table, err := parse(strings.NewReader(line)); err == nil {
 			t.Errorf("%q: want an error, got %+v", line, table)
 		}
 	}
@@ -136,14 +186,15 @@ func FuzzParseMountInfo(f *testing.F) {
 	f.Add("27 1 254:0 / / rw,relatime - ext4 /dev/vda rw,discard\n")
 	f.Add("36 27 98:0 /mnt1/a\\040b /mnt\\011two\\134 ro master:1 - ext3 /dev/r ro\n")
 	f.Add("- - - - - - - - -")
+	f.Add("36 27 0:52 /" + strings.Repeat(`\040`, 70_000) + " /run/x\\04 rw shared:1 - tmpfs - rw a b\n")
 	if own, err := os.ReadFile("/proc/self/mountinfo"); err == nil {
 		f.Add(string(own))
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		table, err := parse([]byte(text))
+		table, err := parse(strings.NewReader(text))
 		for _, m := range table {
-			if err != nil || m.Path == "" || len(m.Options) == 0 {
-				t.Errorf("%q: half a mount %+v, error %v", text, m, err)
+			if err != nil || m.Path == "" || len(m.Options) == 0 || len(m.Root) > longestRoot || len(m.Path) > longestField {
+				t.Errorf("%.300q: half a mount or a long one %+v, error %v", text, m, err)
 			}
 		}
 	})

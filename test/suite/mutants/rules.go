@@ -156,8 +156,8 @@ var Rules = []mutant.Mutant{
 	}, CaughtBy: test("./driver/host", "^TestAMountThatLostItsSELinuxContextIsAnError$")},
 	{Name: "mount-believed", Rule: "the mount table decides what was mounted", Edits: []mutant.Edit{
 		edit("driver/host", `	if !mounted.On(d.Number) {
-		return volume.Errorf(volume.Conflict, "stage volume %s: after`, `	if false {
-		return volume.Errorf(volume.Conflict, "stage volume %s: after`),
+		return volume.Errorf(volume.Conflict, "%s volume`, `	if false {
+		return volume.Errorf(volume.Conflict, "%s volume`),
 	}, CaughtBy: test("./driver/host", "^TestStageBelievesTheMountTableAndNotTheMount$")},
 	{Name: "superblock-not-checked-again", Rule: "the superblock is checked again after fsck", Edits: []mutant.Edit{
 		edit("driver/host", "return fs.CheckSingleDevice(d, id, fsType) // again", "return nil // again"),

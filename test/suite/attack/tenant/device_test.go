@@ -1,13 +1,18 @@
 package tenant
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 // deviceNode makes a block device node with the number of a disk, as a container with CAP_MKNOD may. The device cgroup prevents the container
@@ -98,6 +103,41 @@ func TestNamesInTheMountTableAreText(t *testing.T) {
 		t.Cleanup(func() { must(t, unix.Unmount(dir, unix.MNT_DETACH)) })
 	}
 	n.lives(t, claim{volume: victim, pod: "good"})
+}
+
+// A pod has a directory of its emptyDir mounted by subPath, and renames it into 66 others with names of 250 blanks. The line of that mount then has
+// 66 KiB. No driver of the machine but this one is to see it, so the test runs again in a mount namespace of its own.
+func TestALongLineInTheMountTableHoldsNoVolume(t *testing.T) {
+	testenv.NeedRoot(t)
+	const inside = "CINDER_CSI_TEST_OWN_MOUNTS"
+	if os.Getenv(inside) == "" {
+		cmd := exec.Command("unshare", "--mount", "--propagation", "private", os.Args[0], "-test.run=^"+t.Name()+"$")
+		cmd.Env = append(os.Environ(), inside+"=1")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
+		return
+	}
+	n := newTenants(t, 64<<20)
+	dir, bound := n.emptyDir(t, "evil"), n.kubelet("pods", "evil", "volume-subpaths", "m", "c", "0")
+	must(t, errors.Join(os.Mkdir(filepath.Join(dir, "sub"), 0o755), os.MkdirAll(bound, 0o750)))
+	must(t, unix.Mount(filepath.Join(dir, "sub"), bound, "", unix.MS_BIND, ""))
+	top, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	must(t, err)
+	inner, name := top, strings.Repeat(" ", 250)
+	for range 66 { // the path has more than 4,096 bytes, so each step opens one directory
+		must(t, unix.Mkdirat(inner, name, 0o755))
+		inner, err = unix.Openat(inner, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		must(t, err)
+	}
+	must(t, unix.Renameat(top, "sub", inner, "sub"))
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	must(t, err)
+	if !slices.ContainsFunc(strings.Split(string(mounts), "\n"), func(line string) bool { return len(line) > 64<<10 }) {
+		t.Error("want a line of more than 64 KiB")
+	}
+	n.lives(t, claim{volume: victim, pod: "good"})
+	n.lives(t, claim{volume: victim, pod: "good", block: true})
 }
 
 // A link in place of a directory that kubelet names would redirect a mount, an unmount or a removal.
