@@ -5,13 +5,14 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/cinder-csi/cinder-csi/driver/host/hosttest"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
@@ -298,12 +299,21 @@ func TestTheBusIsScannedInTimeForItsCaller(t *testing.T) {
 	})
 }
 
-// A tenant writes the partition table, too, and udev tells the kernel about a btrfs in each partition.
-func TestThePartitionsOfAVolumeAreNodesOfIt(t *testing.T) {
+// A tenant writes the partition table and the headers of LVM, too, and udev tells the kernel about a btrfs in each.
+func TestWhatTheMachineMadeOfAVolumeAreNodesOfIt(t *testing.T) {
 	b := newFakeFinder(t)
-	b.Sysfs(t, "vdb", map[string]string{"dev": "252:16\n", "serial": serial + "\n", "vdb1/partition": "1\n", "vdb1/dev": "252:17\n"})
+	b.Sysfs(t, "vdb", map[string]string{"dev": "252:16\n", "serial": serial + "\n", "vdb1/partition": "1\n", "vdb1/dev": "252:17\n",
+		"holders/dm-0/dev": "", "vdb1/holders/md0/dev": ""})
+	b.Sysfs(t, "dm-0", map[string]string{"dev": "253:0\n", "holders/dm-1/dev": ""})
+	b.Sysfs(t, "dm-1", map[string]string{"dev": "253:1\n"})
+	b.Sysfs(t, "dm-2", map[string]string{"dev": "253:2\n"}) // of the machine's own disk
+	b.Sysfs(t, "md0", map[string]string{"dev": "9:0\n", "md0p1/partition": "1\n"})
 	b.List(t.Context())
-	if got := b.VolumeNodes(); !slices.Contains(got, b.Node("vdb")) || !slices.Contains(got, b.Node("vdb1")) {
-		t.Errorf("want disk and partition, got %q", got)
+	var want []string
+	for _, name := range []string{"dm-0", "dm-1", "md0", "md0p1", "vdb", "vdb1"} {
+		want = append(want, b.Node(name))
+	}
+	if diff := cmp.Diff(want, b.VolumeNodes()); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -3,8 +3,10 @@ package disk
 import (
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/cinder-csi/cinder-csi/driver/cause"
@@ -76,17 +78,33 @@ func (f *Finder) NodeOf(matches func(Number) bool) string {
 }
 
 // VolumeNodes lists the device nodes of the disks whose content a tenant writes. They are the volumes, by cached serials,
-// and the disks that a pod may have connected over a network.
+// and the disks that a pod may have connected over a network, with all that the machine has made of them.
 func (f *Finder) VolumeNodes() []string {
 	names, _ := f.names()
-	var nodes []string
+	nodes := map[string]bool{}
 	for _, name := range names {
 		if f.lastSerial(name).IsVolume() || f.connected(name) {
-			nodes = append(nodes, f.Node(name))
-			for _, partition := range f.Partitions(name) { // a tenant writes the partition table too, and udev tells the kernel about each
-				nodes = append(nodes, f.Node(partition))
-			}
+			f.addNodes(nodes, name)
 		}
 	}
-	return nodes
+	return slices.Sorted(maps.Keys(nodes))
+}
+
+// addNodes adds a disk, its partitions, and the LVM, RAID and mapped devices on them. A tenant writes the partition table and those headers, too, and
+// udev tells the kernel about a file system in each.
+func (f *Finder) addNodes(nodes map[string]bool, name string) {
+	if nodes[f.Node(name)] {
+		return
+	}
+	nodes[f.Node(name)] = true
+	block := filepath.Join(f.options.SysRoot, "block", name)
+	for _, partition := range f.Partitions(name) {
+		nodes[f.Node(partition)] = true
+	}
+	for _, pattern := range []string{"holders/*", "*/holders/*"} {
+		holders, _ := filepath.Glob(filepath.Join(block, pattern))
+		for _, holder := range holders {
+			f.addNodes(nodes, filepath.Base(holder))
+		}
+	}
 }
