@@ -63,3 +63,16 @@ func TestTheHoldOffNamesTheCauseWithoutTheObjectTwice(t *testing.T) {
 		}
 	})
 }
+
+// A create is forgotten once every read shows its object.
+func TestWhatWasMadeIsForgottenOnceItShows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var m made
+		m.put("1")
+		time.Sleep(volume.Lag)
+		m.put("2")
+		if len(m.at) != 1 || !m.hidden("2") {
+			t.Errorf("it remembers %v", m.at)
+		}
+	})
+}

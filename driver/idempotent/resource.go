@@ -46,6 +46,7 @@ type Resource[T any] struct {
 	CountDuplicate func(noun string)
 
 	holdOffs   holdOffs
+	made       made
 	created    createdLists[T]
 	searchTook atomic.Int64 // nanoseconds of the last search for a name
 }
@@ -162,13 +163,14 @@ func (r *Resource[T]) HeldOff(name string) error { return r.holdOffs.check(r.Nou
 // Send sends the create of a name. The create outlives its caller: a sidecar that dies in the middle must not make a lost answer. Unlock
 // unlocks the name; Send calls it when the cloud has answered. A lost answer begins a hold-off. Then the error is retryable and wraps that of
 // send. Success begins a short one, until a list of the name shows the object. If this call ends before that, the next must not create another.
-func Send[T, V any](ctx context.Context, r *Resource[T], name string, unlock func(), send func(context.Context) (V, error)) (V, error) {
+func (r *Resource[T]) Send(ctx context.Context, name string, unlock func(), send func(context.Context) (T, error)) (T, error) {
 	request := inflight.Request{Verb: "create", Object: r.Noun + " " + name, Service: "Cinder", Log: r.Log, Release: unlock}
-	return inflight.Complete(ctx, r.Requests, request, func(ctx context.Context) (V, error) {
+	return inflight.Complete(ctx, r.Requests, request, func(ctx context.Context) (T, error) {
 		created, err := send(ctx)
 		switch {
 		case err == nil:
 			r.holdOffs.accepted(r.Noun + " " + name)
+			r.made.put(r.Candidate(created).ID)
 		case volume.MayHaveWritten(err):
 			err = r.holdOffs.begin(r.Noun+" "+name, name, err)
 		}

@@ -1,7 +1,9 @@
 package openstack
 
 import (
+	"fmt"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -36,4 +38,23 @@ func TestMessagesThatFailAreNotReadForAWhile(t *testing.T) {
 		time.Sleep(messagesPause)
 		read(2)
 	})
+}
+
+// The first errors of an object name the cause: the later ones follow from it. A cloud chooses how many there are.
+func TestAFailureJoinsItsFirstErrors(t *testing.T) {
+	t.Parallel()
+	message := func(level string, i int) string {
+		return fmt.Sprintf(`{"message_level": %q, "user_message": "m%02d", "created_at": "2026-11-28T12:00:%02d"}`, level, i, i)
+	}
+	var all, want []string
+	for i := range 20 {
+		if i < mostTexts {
+			want = append(want, fmt.Sprintf("m%02d", i))
+		}
+		all = append(all, message("INFO", 40-i), message("ERROR", 19-i), message("ERROR", 19-i))
+	}
+	c, _ := connect(t, answer{status: 200, body: `{"messages": [` + strings.Join(all, ",") + "]}"})
+	if got, err := c.Failure(t.Context(), volumeID); err != nil || got != strings.Join(want, "; ") || len(want) != 16 {
+		t.Errorf("%v: want %d of them, got %q", err, len(want), got)
+	}
 }

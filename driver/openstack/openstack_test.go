@@ -308,6 +308,13 @@ var volumeRequests = []requestCase{
 		seen{"GET", "/v3/p/volumes/detail", "limit=7&marker=" + volumeID, "", ""},
 	},
 	{
+		"page of those created since",
+		func(ctx context.Context, c *Cloud) {
+			_, _, _ = c.Select(ctx, volume.Selection{Created: time.Date(2026, 11, 21, 11, 42, 47, 0, time.FixedZone("", 3600))})
+		},
+		seen{"GET", "/v3/p/volumes/detail", "created_at=gte%3A2026-11-21T10%3A42%3A47&limit=1000", "3.60", ""},
+	},
+	{
 		"messages",
 		func(ctx context.Context, c *Cloud) { _, _ = c.Failure(ctx, volumeID) },
 		seen{"GET", "/v3/p/messages", "limit=1000&resource_uuid=" + volumeID, "3.5", ""},

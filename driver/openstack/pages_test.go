@@ -2,6 +2,7 @@ package openstack
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -40,6 +41,9 @@ func TestListsOfACloudThatDoesNotKeepToTheirRules(t *testing.T) {
 		"more of one name than there can be": {
 			pageWith(maxNamed+1, func(i int) string { return `{"id": "` + numbered(i) + `", "name": "n"}` }),
 			func(t *testing.T, c *Cloud) error { _, err := c.VolumesNamed(t.Context(), "n"); return err }, "more than 16", 1,
+		},
+		"more types than there can be": {
+			`{"volume_types": [` + strings.Repeat(`{},`, 1000) + `{}]}`, func(t *testing.T, c *Cloud) error { _, err := c.Types(t.Context()); return err }, "does not end", 1,
 		},
 		"an id that is none": {
 			pageWith(1, func(int) string { return `{"id": "../../secret", "name": "n"}` }),
@@ -82,6 +86,17 @@ func TestAPageHasAtMostAsManyVolumesAsWereAskedFor(t *testing.T) {
 	page, more, err := c.Select(t.Context(), volume.Selection{Page: volume.Page{Limit: 3}})
 	if err != nil || len(page) != 3 || !more {
 		t.Errorf("%d volumes, more %v, %v", len(page), more, err)
+	}
+}
+
+// The ID goes into events and logs, and the cloud chooses it.
+func TestARequestIDIsCut(t *testing.T) {
+	t.Parallel()
+	c, _ := connect(t, answer{status: 404, body: `{"itemNotFound": {"message": "gone"}}`, header: map[string]string{"X-Openstack-Request-Id": "req-" + strings.Repeat("1", 100)}})
+	_, err := c.Volume(t.Context(), volumeID)
+	var failure *volume.Error
+	if !errors.As(err, &failure) || failure.RequestID != "req-"+strings.Repeat("1", 60) {
+		t.Errorf("got %v with %q", err, failure.RequestID)
 	}
 }
 

@@ -104,7 +104,7 @@ func (s *Service) sendCreate(ctx context.Context, spec CreateSpec, o volume.Crea
 		o.Description = contract.DescriptionOfRestored(s.owner.Token(spec.Name), now)
 	}
 	unlock := s.locks.Share("volume "+spec.Name, "create")
-	return idempotent.Send(ctx, s.resource, spec.Name, unlock, func(ctx context.Context) (volume.Volume, error) {
+	return s.resource.Send(ctx, spec.Name, unlock, func(ctx context.Context) (volume.Volume, error) {
 		v, err := s.cloud.CreateVolume(ctx, o)
 		if err == nil && v.RestoreFrom != "" {
 			s.restores.allow(v.ID)

@@ -21,7 +21,7 @@ func (s *Service) Delete(ctx context.Context, id volume.ID) error {
 		return err
 	}
 	if _, available := s.recent.TakeAvailable(id); available {
-		if err := s.delete(ctx, lock, id); volume.MayHaveWritten(err) || !volume.RefusedByState(err) {
+		if err := s.delete(ctx, lock, id); volume.MayHaveWritten(err) || !volume.RefusedByState(err) && !volume.Is(err, volume.NotFound) {
 			return err
 		}
 	}
@@ -36,12 +36,12 @@ func (s *Service) Delete(ctx context.Context, id volume.ID) error {
 		lock.Unlock()
 		return s.volumes.AwaitDeleted(ctx, id)
 	}
-	return s.explainRefusal(ctx, id, s.delete(ctx, lock, id))
+	return s.explainRefusal(ctx, id, volume.IgnoreNotFound(s.delete(ctx, lock, id)))
 }
 
 func (s *Service) delete(ctx context.Context, lock *inflight.Work, id volume.ID) error {
 	if err := s.cloud.DeleteVolume(ctx, id); err != nil {
-		return volume.IgnoreNotFound(err)
+		return err
 	}
 	lock.Unlock()
 	return volume.AfterWrite(s.volumes.AwaitDeleted(ctx, id))
@@ -49,7 +49,7 @@ func (s *Service) delete(ctx context.Context, lock *inflight.Work, id volume.ID)
 
 // readDeletable reads a volume once it can be deleted or is being deleted.
 func (s *Service) readDeletable(ctx context.Context, lock *inflight.Work, id volume.ID) (volume.Volume, error) {
-	v, err := s.volumes.Get(ctx, id)
+	v, err := s.resource.ReadForDelete(ctx, string(id))
 	if err != nil {
 		return volume.Volume{}, volume.WithOp(err, "delete")
 	}

@@ -1,6 +1,7 @@
 package provision
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -96,6 +97,25 @@ func TestListHealthReadsEachServerOnce(t *testing.T) {
 			if volume.KindOf(err) != want || err == nil && len(got[0].Issues) != 0 {
 				t.Errorf("servers that cannot be looked at (%s): got %v, %v", kind, got, err)
 			}
+		}
+	})
+}
+
+// The cloud chooses how many servers it shows, and each costs a request.
+func TestHealthReadsABoundedNumberOfServers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var all []volume.Volume
+		for i := range 1200 {
+			if i%400 == 0 {
+				all = append(all, volume.Volume{ID: cloudtest.VolumeID(i), Status: volume.InUse})
+			}
+			v := &all[len(all)-1]
+			v.Attachments = append(v.Attachments, volume.Attachment{Server: volume.ServerID(fmt.Sprintf("00000000-0000-4000-8000-%012d", i))})
+		}
+		c := cloudtest.New(t, all...)
+		got, err := service(c).ListHealth(t.Context(), volume.Position{}, 0)
+		if err != nil || len(got) != 3 || c.Count("Server") != 1000 {
+			t.Errorf("%d, %v after %d reads", len(got), err, c.Count("Server"))
 		}
 	})
 }

@@ -105,7 +105,7 @@ func (s *Service) createSnapshot(ctx context.Context, spec Spec) (volume.Snapsho
 	if err != nil {
 		return "", err
 	}
-	p, err := idempotent.Send(ctx, s.snapshots.Resource, spec.Name, s.locks.Share("snapshot "+spec.Name, "create"), func(ctx context.Context) (volume.Snapshot, error) {
+	p, err := s.snapshots.Send(ctx, spec.Name, s.locks.Share("snapshot "+spec.Name, "create"), func(ctx context.Context) (volume.Snapshot, error) {
 		return s.sendCreate(ctx, spec, v)
 	})
 	return p.ID, err

@@ -97,8 +97,9 @@ func (s *Service) createBackup(ctx context.Context, spec Spec) (volume.SnapshotI
 	o := volume.BackupOptions{
 		Name: spec.Name, Volume: spec.Volume, Snapshot: temporary.ID, Zone: spec.Backup.Zone, Incremental: incremental, Description: contract.Description, Metadata: metadata,
 	}
-	id, err := idempotent.Send(ctx, s.backups.Resource, spec.Name, s.locks.Share("snapshot "+spec.Name, "create"), func(ctx context.Context) (volume.SnapshotID, error) {
-		return s.cloud.CreateBackup(ctx, o)
+	b, err := s.backups.Send(ctx, spec.Name, s.locks.Share("snapshot "+spec.Name, "create"), func(ctx context.Context) (volume.Snapshot, error) {
+		id, err := s.cloud.CreateBackup(ctx, o)
+		return volume.Snapshot{ID: id}, err
 	})
 	switch {
 	case idempotent.Final(err):
@@ -106,7 +107,7 @@ func (s *Service) createBackup(ctx context.Context, spec Spec) (volume.SnapshotI
 	case err != nil: // a retry uses the temporary snapshot
 		return "", volume.AfterWrite(err)
 	}
-	return id, nil
+	return b.ID, nil
 }
 
 // discardTemporary deletes the temporary snapshot of a backup that Cinder refused to create, so that nothing is left after the refusal.

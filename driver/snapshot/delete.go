@@ -19,7 +19,7 @@ func (s *Service) Delete(ctx context.Context, id volume.SnapshotID) error {
 		return err
 	}
 	defer unlock()
-	p, err := s.cloud.Snapshot(ctx, id)
+	p, err := s.snapshots.ReadForDelete(ctx, string(id))
 	if err == nil {
 		p, err = s.awaitSnapshot.deletable(ctx, p)
 	}

@@ -15,7 +15,7 @@ import (
 // deleteBackup deletes the backup of an ID that no snapshot has, by the rules of Delete. Before that it deletes the temporary snapshot that
 // an interrupted call left: without the backup nobody would find it.
 func (s *Service) deleteBackup(ctx context.Context, id volume.SnapshotID) error {
-	b, err := s.cloud.Backup(ctx, id)
+	b, err := s.backups.ReadForDelete(ctx, string(id))
 	if withoutBackups(err) {
 		return s.deleteHiddenBackup(ctx, id, err)
 	}

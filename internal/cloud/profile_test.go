@@ -112,7 +112,7 @@ func TestACloudsYAMLThatExplodesIsRefused(t *testing.T) {
 	}
 	dir, env := write(t, map[string]string{
 		"clouds.yaml": bomb + "clouds: {prod: {extra: *k, auth: {auth_url: 'https://own/v3'}}}",
-		"large.yaml":  "clouds: {}\n" + strings.Repeat("#", largestFile),
+		"large.yaml":  "clouds: {}\n" + strings.Repeat("#", 1<<20),
 	})
 	if err := os.Symlink("/dev/zero", filepath.Join(dir, "endless.yaml")); err != nil {
 		t.Fatal(err)

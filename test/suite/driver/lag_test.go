@@ -211,3 +211,45 @@ func TestACallThatEndsBeforeItsObjectShowsMakesNoSecondOne(t *testing.T) {
 		})
 	}
 }
+
+// The server that answered the reads of the create is not always the one that answers the delete, which may lag. Its 404 does not end the delete.
+func TestWhatTheDriverHasJustCreatedIsNotGone(t *testing.T) {
+	removeSnapshot := func(t *testing.T, d *instance, id string) error {
+		return outcome(d.DeleteSnapshot(asSidecar(t), &csi.DeleteSnapshotRequest{SnapshotId: id}))
+	}
+	for noun, test := range map[string]struct {
+		create func(t *testing.T, d *instance, source string) string
+		remove func(t *testing.T, d *instance, id string) error
+	}{
+		"volumes": {func(t *testing.T, d *instance, _ string) string {
+			return must[*csi.CreateVolumeResponse](t)(d.CreateVolume(asSidecar(t), claim("pvc-2"))).GetVolume().GetVolumeId()
+		}, func(t *testing.T, d *instance, id string) error {
+			return outcome(d.DeleteVolume(asSidecar(t), &csi.DeleteVolumeRequest{VolumeId: id}))
+		}},
+		"snapshots": {func(t *testing.T, d *instance, source string) string {
+			return ready(t, d, snapshotRequest("snapshot-1", source)).GetSnapshotId()
+		}, removeSnapshot},
+		"backups": {func(t *testing.T, d *instance, source string) string { return newBackup(t, d, "backup-1", source) }, removeSnapshot},
+	} {
+		t.Run(noun, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				sim := simulated()
+				sim.SetAllLatency(10 * time.Millisecond)
+				d := startWith(t, sim)
+				id := test.create(t, d, made(t, d))
+				visible := func() bool {
+					_, volume := sim.VolumeState(id)
+					_, snapshot := sim.SnapshotState(id)
+					return volume || snapshot
+				}
+				if !visible() {
+					t.Fatal("nothing was created")
+				}
+				sim.SetFault(openstacksim.Fault{Path: "/volume/v3/*/" + noun + "/" + id, Status: http.StatusNotFound, Body: `{"itemNotFound": {"code": 404, "message": "It could not be found."}}`, Times: 2})
+				if err := test.remove(t, d, id); err != nil || visible() {
+					t.Errorf("%v, and it is there: %t", err, visible())
+				}
+			})
+		})
+	}
+}

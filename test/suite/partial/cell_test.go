@@ -82,6 +82,7 @@ func play(t *testing.T, s scenario, n int, k kind, f *fault) (r run) {
 		s.prepared(w)
 		if f != nil {
 			w.breaker.breaks(k, *f)
+			w.sim.SetLag(f.lag)
 		}
 		r.errs, r.took = w.each(func(ctx context.Context, i int) error { return s.call(ctx, w, i) })
 		r.calls, r.hits, r.kinds = w.breaker.counts()
@@ -100,6 +101,7 @@ func play(t *testing.T, s scenario, n int, k kind, f *fault) (r run) {
 				}
 				return s.call(ctx, w, i)
 			})
+			w.sim.SetLag(0)
 			r.doubled = w.doubled()
 		}
 		if unknown := w.breaker.unknown; len(unknown) > 0 {

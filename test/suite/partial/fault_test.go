@@ -30,6 +30,7 @@ type fault struct {
 	header http.Header
 	page   func(k kind, body []byte) []byte // changes the page of a listing
 	slow   bool                             // the answer takes ten times as long
+	lag    cloudTime                        // of every read, whatever its kind: it shows what was there before
 }
 
 // The body of HAProxy and of nginx without a backend. It has no request ID: the request has not reached Cinder.

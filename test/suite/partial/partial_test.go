@@ -7,10 +7,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/cinder-csi/cinder-csi/driver/openstack"
+	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
@@ -57,11 +60,31 @@ func TestAFaultOfOneKindOfRequestStaysSmall(t *testing.T) {
 	}
 }
 
+// lagging plays a scenario while every read shows what was there before, as with a database server that lags. That costs time, and fails no call.
+func lagging(t *testing.T, s scenario, n int, healthy run) {
+	lags := []cloudTime{2 * second, 400 * time.Millisecond}
+	if !testenv.Full() {
+		lags = lags[:1]
+	}
+	for _, lag := range lags {
+		got := play(t, s, n, kind{}, &fault{lag: lag})
+		if want, code := status.Code(healthy.worst()), status.Code(got.worst()); code != want || len(got.doubled) > 0 {
+			t.Errorf("a lag of %v: want %s as without, got %s in %d of %d: %s; two have the same name: %v", lag, want, code, got.failed(), n, got.said, got.doubled)
+		}
+		if longest := 3*healthy.took + 2*volume.Lag; got.took > longest {
+			t.Errorf("a lag of %v: took %v, longer than %v", lag, got.took, longest)
+		}
+	}
+}
+
 // play plays the healthy run of a scenario, and then the cells of each kind of request that it sent. Without -full, a kind has one cell: that of
 // the next fault in turn.
 func (p *played) play(t *testing.T, table map[string][]codes.Code, s scenario, n, first int) {
 	healthy := play(t, s, n, kind{}, nil)
 	p.note(healthy)
+	if *only == "" {
+		lagging(t, s, n, healthy)
+	}
 	for at, k := range healthy.sorted() {
 		if !isListed(s, k) {
 			t.Errorf("%s sends %s: add it to plain, whole or spared in rule_test.go, and say what the RPC does without it", s, k)
