@@ -1,6 +1,7 @@
 package docs
 
 import (
+	"errors"
 	"net"
 	"os"
 	"os/exec"
@@ -20,10 +21,8 @@ func TestTheCommandsOfTheRehearsalPageRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, to := range map[string]string{"bin": built(t), "examples": filepath.Join(checkout, "examples")} {
-		if err := os.Symlink(to, filepath.Join(dir, name)); err != nil {
-			t.Fatal(err)
-		}
+	if err := errors.Join(os.Symlink(built(t), filepath.Join(dir, "bin")), os.CopyFS(filepath.Join(dir, "examples"), os.DirFS(filepath.Join(checkout, "examples")))); err != nil {
+		t.Fatal(err)
 	}
 	var script strings.Builder
 	script.WriteString("trap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n")

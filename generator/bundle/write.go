@@ -69,7 +69,8 @@ func encode(documents ...*yaml.Node) ([]byte, error) {
 			return nil, err
 		}
 	}
-	return b.Bytes(), out.Close()
+	err := out.Close()
+	return printable.JSON(b.Bytes()), err // what it escapes is in double quotes, see quotedText
 }
 
 func (w writer) node(n node) *yaml.Node {

@@ -10,6 +10,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/generator/report"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/generator/worktree"
+	"github.com/cinder-csi/cinder-csi/internal/printable"
 	"github.com/cinder-csi/cinder-csi/internal/shell"
 )
 
@@ -88,7 +89,7 @@ func (g *generate) changes(dir *worktree.Dir, next v1alpha1.Plan, files []worktr
 		changes = guard.Refused(changes, nil, false) // the rest may be the edit itself
 	}
 	if ofRecordAlone(changes) {
-		if sentence := unmade(*dir.Plan, next); sentence != "" {
+		if sentence := unmade(*dir.Plan, next, g.recorded(*dir.Plan, next)); sentence != "" {
 			changes = append(changes, invented(sentence))
 		}
 	}
@@ -170,7 +171,7 @@ func pinText(refused []v1alpha1.Change) []string {
 	var lines []string
 	pin, remove := guard.Pin(refused)
 	if remove != nil {
-		lines = append(lines, "to keep what was, remove these keys from the configuration:\n    "+strings.Join(remove, "\n    "))
+		lines = append(lines, "to keep what was, remove these keys from the configuration:\n    "+printable.Lines("\n    ", remove))
 	}
 	if pin == nil {
 		return lines

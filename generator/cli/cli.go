@@ -21,6 +21,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/generator/verify"
 	"github.com/cinder-csi/cinder-csi/generator/worktree"
+	"github.com/cinder-csi/cinder-csi/internal/checkout"
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
 	"github.com/cinder-csi/cinder-csi/internal/cluster"
 	"github.com/cinder-csi/cinder-csi/internal/diagnosis/command"
@@ -110,6 +111,9 @@ func Run(ctx context.Context, w World, args []string) (code int) {
 	}
 	return codeOf(err)
 }
+
+// warn prints a warning. What it quotes of a file or a cloud begins no line of its own.
+func (w *World) warn(line string) { fmt.Fprintln(w.Stderr, "Warning: "+printable.Line(line)) }
 
 // exit is an error with a code of its own.
 type exit struct {
@@ -240,12 +244,17 @@ func (missing) Is(target error) bool { return target == os.ErrNotExist }
 
 var errDirectory = errors.New("is a directory")
 
-// readFile reads a file that is named on the command line, - for stdin. Its author may be somebody else: a link to a device without
-// end must not fill the memory.
+// readFile reads a file that is named on the command line, - for stdin. Its author may be somebody else. A link of a checkout must not show a file
+// elsewhere, and a device without end must not fill the memory.
 func readFile(w *World, name string) ([]byte, error) {
 	in := io.NopCloser(w.Stdin)
 	if name != "-" {
-		var err error
+		err := checkout.CheckLinks(name)
+		if errors.Is(err, checkout.ErrLeadsOut) {
+			return nil, usage("%s: %w", name, err)
+		} else if err != nil {
+			return nil, err
+		}
 		if in, err = w.Open(name); errors.Is(err, os.ErrNotExist) {
 			return nil, &exit{Usage, missing{name}}
 		} else if err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/generator/plan"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/generator/verify"
+	"github.com/cinder-csi/cinder-csi/internal/printable"
 )
 
 func newExplainCommand(w *World) *cobra.Command {
@@ -47,7 +48,7 @@ error of the driver, such as attach.reserved. It needs no bundle.`,
 				return err
 			}
 			for _, name := range edited {
-				fmt.Fprintf(w.Stderr, "Warning: %s\n", notAsGenerated(name))
+				w.warn(notAsGenerated(name))
 			}
 			if q.isType {
 				return explainType(w.Stdout, *dir.Plan, q.volumeType)
@@ -113,16 +114,19 @@ type answer struct {
 }
 
 func (a answer) print(out io.Writer) {
+	line := func(text string) { fmt.Fprintln(out, printable.Line(text)) }
 	fmt.Fprintf(out, "value: %s\n", a.value)
 	for _, d := range a.decisions {
-		fmt.Fprintf(out, "decision: %s (%s)\nreason: %s\n", d.ID, d.Source, d.Reason)
+		line("decision: " + d.ID + " (" + d.Source + ")")
+		line("reason: " + d.Reason)
 		for _, f := range d.Facts {
-			fmt.Fprintf(out, "fact: %s\n", f)
+			line("fact: " + f.String())
 		}
 	}
 	for _, d := range a.there {
 		if !slices.ContainsFunc(a.decisions, func(other v1alpha1.Decision) bool { return other.ID == d.ID }) {
-			fmt.Fprintf(out, "there because of: %s (%s)\nreason: %s\n", d.ID, d.Source, d.Reason)
+			line("there because of: " + d.ID + " (" + d.Source + ")")
+			line("reason: " + d.Reason)
 		}
 	}
 	switch {
@@ -183,7 +187,7 @@ func (e *explainer) explain(object, path string) ([]answer, error) {
 			if len(where) > 0 {
 				there += " in " + where.String()
 			}
-			wrong = usage("%s has no field %s; there are %s%s", o, path, there, plan.DidYouMean(word, keys))
+			wrong = usage("%s", printable.Line(fmt.Sprintf("%s has no field %s; there are %s%s", o, path, there, plan.DidYouMean(word, keys))))
 			continue
 		}
 		a, err := e.answer(o, value, at)
@@ -200,10 +204,10 @@ func (e *explainer) explain(object, path string) ([]answer, error) {
 	case names != nil:
 		slices.Sort(names)
 		names = slices.Compact(names)
-		return nil, usage("the bundle has no %s; there are %s%s", object, strings.Join(names, ", "), plan.DidYouMean(name, names))
+		return nil, usage("the bundle has no %s; there are %s%s", object, printable.Line(strings.Join(names, ", ")), plan.DidYouMean(name, names))
 	}
 	kinds := kindsOf(e.objects)
-	return nil, usage("the bundle has no %s: want KIND/NAME with a kind of %s%s", object, strings.Join(kinds, ", "), plan.DidYouMean(kind, kinds))
+	return nil, usage("the bundle has no %s: want KIND/NAME with a kind of %s%s", object, printable.Line(strings.Join(kinds, ", ")), plan.DidYouMean(kind, kinds))
 }
 
 func kindsOf(objects []verify.Object) []string {

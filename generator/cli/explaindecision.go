@@ -8,6 +8,7 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/generator/plan"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+	"github.com/cinder-csi/cinder-csi/internal/printable"
 )
 
 func explainDecision(out io.Writer, p v1alpha1.Plan, id string) error {
@@ -42,5 +43,5 @@ func nearDecisions(p v1alpha1.Plan, id string) string {
 	case len(near) > most:
 		near = append(slices.Clone(near[:most]), "and more")
 	}
-	return "there are " + strings.Join(near, ", ") + plan.DidYouMean(id, near)
+	return printable.Line("there are " + strings.Join(near, ", ") + plan.DidYouMean(id, near))
 }

@@ -170,7 +170,7 @@ func (g *generate) checkBase(w *World) (bool, error) {
 	}
 	base := filepath.Join(place, filepath.FromSlash(g.base))
 	if _, err := os.Stat(filepath.Join(base, "vanilla", "kustomization.yaml")); err != nil {
-		fmt.Fprintf(w.Stderr, "Warning: --base: %s is no checkout of manifests/ (the path is relative to the bundle directory). Nothing verifies the bundle; it builds once the checkout is there\n", base)
+		w.warn("--base: " + base + " is no checkout of manifests/ (the path is relative to the bundle directory). Nothing verifies the bundle; it builds once the checkout is there")
 		return false, nil
 	}
 	return true, nil
@@ -237,7 +237,7 @@ func (g *generate) run(ctx context.Context, w *World) error {
 		}
 	}
 	if dir.CRLF {
-		fmt.Fprintln(w.Stderr, "Warning: "+crlf(g.dir))
+		w.warn(crlf(g.dir))
 	}
 	changes := g.changes(dir, document, files)
 	refusals := guard.Refused(changes, g.accept, g.force)
@@ -278,7 +278,7 @@ func (g *generate) reportDamage(w *World, dir *worktree.Dir) error {
 func (g *generate) warnOfAccepts(w *World, changes []v1alpha1.Change) {
 	for _, a := range g.accept {
 		if !slices.ContainsFunc(changes, func(c v1alpha1.Change) bool { return c.Accept == a }) {
-			fmt.Fprintf(w.Stderr, "Warning: --accept %s: no change of this run needs it\n", a)
+			w.warn("--accept " + a + ": no change of this run needs it")
 		}
 	}
 }
@@ -295,8 +295,15 @@ func render(r plan.Result, base string) (map[string][]byte, v1alpha1.Plan, error
 	}
 	document := r.Document(worktree.Files(tree))
 	document.Base = base
-	tree[worktree.PlanFile], err = worktree.PlanText(document)
-	return tree, document, err
+	text, err := worktree.PlanText(document)
+	if err == nil {
+		_, err = v1alpha1.DecodePlan(worktree.PlanFile, text)
+	}
+	if err != nil {
+		return nil, v1alpha1.Plan{}, usage("no later run could read the bundle: %w", err)
+	}
+	tree[worktree.PlanFile] = text
+	return tree, document, nil
 }
 
 // prove builds a bundle before anybody sees it, and checks every object.
@@ -339,7 +346,7 @@ func (g *generate) report(w *World, files []worktree.FileChange, changes, refusa
 		return fmt.Errorf("%s has the base %s by its plan.yaml, which the author of the bundle chose. Nothing proved the bundle: give --base %[2]s if you trust that directory", g.dir, shell.Word(g.base))
 	}
 	r := reportOf(changes, refusals, drift)
-	r.UpToDate = len(drift) == 0
+	r.UpToDate, r.Kept = len(drift) == 0, g.kept
 	if err := printChanges(w, g.output, r); err != nil {
 		return err
 	}

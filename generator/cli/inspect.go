@@ -53,8 +53,8 @@ func newInspectCommand(w *World, shared *common) *cobra.Command {
 	return c
 }
 
-// saveInventory replaces a regular file as a whole, or not at all, and makes one that is not there. Anything else, such as a device, a fifo
-// or a link, is somebody's: it is written into as it is. - is stdout.
+// saveInventory replaces a regular file as a whole, or not at all, and makes one that is not there. Anything else, such as a device or a fifo, is
+// somebody's: it is written into as it is, also through a link. - is stdout.
 func saveInventory(w *World, name string, inv v1alpha1.Inventory) error {
 	content, err := v1alpha1.YAML(inv)
 	if err != nil {
@@ -74,7 +74,7 @@ func saveInventory(w *World, name string, inv v1alpha1.Inventory) error {
 		return fmt.Errorf("the inventory cannot be saved: %w", err)
 	case info.IsDir():
 		return usage("--save %s is a directory: name a file", name)
-	case info.Mode()&fs.ModeSymlink != 0 && filepath.IsLocal(name):
+	case info.Mode()&fs.ModeSymlink != 0 && !strings.HasPrefix(name, "/dev/") && !strings.HasPrefix(name, "/proc/") && !leadsToADevice(name):
 		return usage("--save %s is a symbolic link, which a checkout may bring along: name the file that is meant", name)
 	case !info.Mode().IsRegular():
 		return writeInto(name, content)
@@ -97,6 +97,11 @@ func saveInventory(w *World, name string, inv v1alpha1.Inventory) error {
 		return fmt.Errorf("the inventory cannot be saved as %s: %w", name, err)
 	}
 	return nil
+}
+
+func leadsToADevice(link string) bool {
+	info, err := os.Stat(link)
+	return err == nil && !info.Mode().IsRegular() && !info.IsDir()
 }
 
 // writeInto writes into what is there, and neither makes nor replaces anything.

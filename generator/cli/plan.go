@@ -22,6 +22,7 @@ type decision struct {
 	last      *v1alpha1.Plan     // of the bundle that is there; nil: none
 	inventory v1alpha1.Inventory // what decide decided on
 	failures  []string           // those of the warnings of decide that say that something fails
+	kept      []string           // facts that this credential may not read, and that decide took from last
 }
 
 var (
@@ -48,9 +49,8 @@ func (d *decision) decide(ctx context.Context, w *World, format v1alpha1.Format)
 	if err != nil {
 		return plan.Result{}, err
 	}
-	var kept []string
 	if d.last != nil {
-		inventory, kept = plan.Remember(*d.last, inventory)
+		inventory, d.kept = plan.Remember(*d.last, inventory)
 	}
 	d.inventory = inventory
 	r, err := plan.Again(d.last, inventory, d.from.distribution, v1alpha1.Target(d.target), format, w.Version)
@@ -58,11 +58,11 @@ func (d *decision) decide(ctx context.Context, w *World, format v1alpha1.Format)
 		return plan.Result{}, err
 	}
 	d.failures = r.Failures
-	for _, line := range slices.Concat(r.Warnings, r.Notices, kept) {
-		fmt.Fprintln(w.Stderr, "Warning: "+line)
+	for _, line := range slices.Concat(r.Warnings, r.Notices, d.kept) {
+		w.warn(line)
 	}
 	if line := d.caWarning(r); line != "" {
-		fmt.Fprintln(w.Stderr, "Warning: "+line)
+		w.warn(line)
 	}
 	return r, nil
 }

@@ -44,7 +44,7 @@ func (d *decision) check(ctx context.Context, w *World, file, form string, statu
 			&exit{Different, fmt.Errorf("%w. Settle the conflict, or take the file of one branch, and run generate again", err)})
 	}
 	if merged {
-		fmt.Fprintf(w.Stderr, "Warning: %s: a merge left its conflict markers among the sums; the decisions are compared\n", file)
+		w.warn(file + ": a merge left its conflict markers among the sums; the decisions are compared")
 	}
 	if why := notAPlan(file, content); err != nil && why != "" {
 		return usage("%s", why)
@@ -79,7 +79,9 @@ func (d *decision) check(ctx context.Context, w *World, file, form string, statu
 		changes = nil
 	}
 	status.changes = changes
-	if err := printChanges(w, form, guard.Report(changes, guard.Refused(changes, nil, false), nil)); err != nil {
+	report := guard.Report(changes, guard.Refused(changes, nil, false), nil)
+	report.Kept = d.kept
+	if err := printChanges(w, form, report); err != nil {
 		return err
 	}
 	if len(changes) == 0 {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/generator/worktree"
+	"github.com/cinder-csi/cinder-csi/internal/printable"
 	"github.com/cinder-csi/cinder-csi/internal/shell"
 )
 
@@ -60,7 +61,7 @@ func notAConfiguration(name string, content []byte) string {
 	case chartValues, bundleFile:
 		return fmt.Sprintf("--config %s holds %s, which is for helm or kubectl; a configuration has the keys of a Distribution (cinder-csi-generator schema)", name, kind)
 	default:
-		return fmt.Sprintf("--config %s holds an object of Kubernetes (%s); to make a configuration of an installation's objects: cinder-csi-generator import %s", name, kind, shell.Word(name))
+		return fmt.Sprintf("--config %s holds an object of Kubernetes (%s); to make a configuration of an installation's objects: cinder-csi-generator import %s", name, printable.Line(kind), shell.Word(name))
 	}
 }
 

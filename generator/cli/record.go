@@ -2,13 +2,13 @@ package cli
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/cinder-csi/cinder-csi/generator/plan"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/generator/worktree"
+	"github.com/cinder-csi/cinder-csi/internal/printable"
 )
 
 // ofRecord is whether a change is none of a decision: the cloud changed what plan.yaml and README.md hold beside the decisions. That is the
@@ -40,68 +40,60 @@ func (g *generate) unrecorded(dir *worktree.Dir) ([]worktree.FileChange, error) 
 func recordNote(where string, changes []v1alpha1.Change) string {
 	lines := []string{where + ": the cloud changed, and no decision did. That is no difference; the next generate records it:"}
 	for _, c := range changes {
-		lines = append(lines, "  "+c.Message)
+		lines = append(lines, "  "+printable.Line(c.Message))
 	}
 	return strings.Join(lines, "\n")
 }
 
-// unmade is a sentence of plan.yaml that this version would not write for any values of its facts; "" if there is none. People follow what
-// README.md says, and the author of plan.yaml chooses that.
-func unmade(old, next v1alpha1.Plan) string {
-	was, is := frameOf(old), frameOf(next)
-	made := map[string]bool{}
-	for _, w := range next.Warnings {
-		made[w], made[is.of(w)] = true, true
+// recorded is what this version decides for the facts that a plan holds. Without a decision for them it is empty.
+func (g *generate) recorded(old, next v1alpha1.Plan) v1alpha1.Plan {
+	r, err := plan.Again(&old, plan.Recorded(old, g.inventory), g.from.distribution, next.Target, next.Format, next.Generator)
+	if err != nil {
+		return v1alpha1.Plan{}
 	}
+	return r.Document(nil)
+}
+
+// unmade is a sentence of plan.yaml that this version writes neither for this cloud nor for the facts in it; "" if there is none. People follow what
+// README.md says, and the author of plan.yaml chooses that.
+func unmade(old, next, recorded v1alpha1.Plan) string {
 	for _, w := range old.Warnings {
-		if !made[w] && !made[was.of(w)] {
+		if !slices.Contains(next.Warnings, w) && !slices.Contains(recorded.Warnings, w) {
 			return w
 		}
 	}
-	for _, before := range old.Decisions {
-		after, found := plan.DecisionOf(next, before.ID)
-		if found && before.Reason != after.Reason && was.of(before.Reason) != is.of(after.Reason) {
-			return before.Reason
+	for _, was := range old.Decisions {
+		now, _ := plan.DecisionOf(next, was.ID)
+		then, _ := plan.DecisionOf(recorded, was.ID)
+		if sentence := namesNothing(was.Facts, now.Facts); sentence != "" {
+			return sentence
 		}
-		for _, f := range before.Facts {
-			i := slices.IndexFunc(after.Facts, func(a v1alpha1.NamedFact) bool { return a.Name == f.Name })
-			if found && (i < 0 || f.Value != after.Facts[i].Value && !listOfNames.MatchString(f.Value)) {
-				return f.String()
-			}
+		if !sameGrounds(was, now) && !sameGrounds(was, then) {
+			return strings.Join(append([]string{was.Reason}, v1alpha1.FactTexts(was.Facts)...), "; ")
 		}
 	}
 	return ""
 }
 
-var (
-	nameInFact  = regexp.MustCompile(`[\pL\pN][\pL\pN._:/-]*`)
-	listOfNames = regexp.MustCompile(`^(` + nameInFact.String() + `(, ` + nameInFact.String() + `)*)?$`)
-	manyValues  = regexp.MustCompile(`"?#"?((, | and )"?#"?)*`)
-)
+func sameGrounds(a, b v1alpha1.Decision) bool {
+	return a.Reason == b.Reason && a.Source == b.Source && slices.Equal(a.Facts, b.Facts)
+}
 
-// frame makes the same text of two sentences that differ in numbers and in names from the facts.
-type frame map[string]bool
-
-func frameOf(p v1alpha1.Plan) frame {
-	names := frame{}
-	for _, d := range p.Decisions {
-		for _, f := range d.Facts {
-			for _, n := range nameInFact.FindAllString(f.Value, -1) {
-				names[n] = true
+// namesNothing is a fact whose value has what is no name, and is none of this cloud.
+func namesNothing(was, now []v1alpha1.NamedFact) string {
+	for _, f := range was {
+		i := slices.IndexFunc(now, func(n v1alpha1.NamedFact) bool { return n.Name == f.Name })
+		if i < 0 {
+			return f.String()
+		}
+		known := strings.Split(now[i].Value, ", ")
+		for _, name := range strings.Split(f.Value, ", ") {
+			if !slices.Contains(known, name) && !plan.PlainName(name) {
+				return f.String()
 			}
 		}
 	}
-	return names
-}
-
-func (f frame) of(sentence string) string {
-	framed := nameInFact.ReplaceAllStringFunc(sentence, func(word string) string {
-		if f[strings.TrimRight(word, ".:")] || strings.Trim(word, "0123456789.") == "" {
-			return "#"
-		}
-		return word
-	})
-	return manyValues.ReplaceAllString(framed, "#")
+	return ""
 }
 
 // invented is the change that a check reports for a sentence that nothing makes.

@@ -88,7 +88,7 @@ func (s *source) read(ctx context.Context, w *World) (v1alpha1.Inventory, error)
 	}
 	defer c.Close()
 	if err := c.CheckPlace("block-storage", "compute"); err != nil {
-		fmt.Fprintln(w.Stderr, "Warning: the driver cannot work with this login: "+err.Error())
+		w.warn("the driver cannot work with this login: " + err.Error())
 	}
 	inv, err := inspect.Inspect(ctx, c, w.progress())
 	w.endProgress()
@@ -116,10 +116,10 @@ func (s *source) connect(ctx context.Context, w *World) (*cloud.Cloud, error) {
 	}
 	s.weaknesses, s.caFile = settings.Weaknesses(), settings.CACertFile
 	for _, key := range settings.Unread {
-		fmt.Fprintln(w.Stderr, "Warning: "+key)
+		w.warn(key)
 	}
 	for _, weakness := range s.weaknesses {
-		fmt.Fprintln(w.Stderr, "Warning: "+weakness)
+		w.warn(weakness)
 	}
 	options := cloud.Options{UserAgent: []string{"cinder-csi-generator/" + w.Version}, Wrap: s.wrap(w)}
 	c, err := w.Connect(ctx, settings, options)

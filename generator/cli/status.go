@@ -52,7 +52,7 @@ func (d *decision) checkAndTell(ctx context.Context, w *World, file, form, confi
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), statusTime)
 	defer cancel()
 	if failure := s.write(ctx, w, configMap, err); failure != nil {
-		fmt.Fprintf(w.Stderr, "Warning: --status-configmap %s: the result was not written, and the exit code is that of the check: %v\n", configMap, failure)
+		w.warn(fmt.Sprintf("--status-configmap %s: the result was not written, and the exit code is that of the check: %v", configMap, failure))
 	}
 	return err
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/generator/verify"
 	"github.com/cinder-csi/cinder-csi/generator/worktree"
+	"github.com/cinder-csi/cinder-csi/internal/printable"
 	"github.com/cinder-csi/cinder-csi/internal/shell"
 )
 
@@ -30,7 +30,7 @@ DIR is read, fetched or run, whatever its files say; for a bundle that was made 
 				return err
 			}
 			if dir.CRLF {
-				fmt.Fprintln(w.Stderr, "Warning: "+crlf(dir.Path))
+				w.warn(crlf(dir.Path))
 			}
 			if err := checkGivenBase(dir, base); err != nil {
 				return err
@@ -123,7 +123,7 @@ func checkGivenBase(dir *worktree.Dir, base string) error {
 	if dir.Plan.Base == "" || base != "" {
 		return nil
 	}
-	return fmt.Errorf("%s was made with --base %s, and nothing outside of the directory is read unless the command line names it: give --base %[2]s too", dir.Path, shell.Word(dir.Plan.Base))
+	return fmt.Errorf("%s was made with --base %s, and nothing outside of the directory is read unless the command line names it: give --base %[2]s too", dir.Path, shell.Word(printable.Line(dir.Plan.Base)))
 }
 
 // openBundle opens a directory that must hold a bundle.
@@ -173,9 +173,9 @@ func (w *World) verified(dir, base string, tree map[string][]byte, target v1alph
 	if len(findings) == 0 {
 		return objects, nil
 	}
-	lines := make([]string, len(findings))
+	lines := make([]error, len(findings))
 	for i, f := range findings {
-		lines[i] = f.String()
+		lines[i] = errors.New(f.String())
 	}
-	return nil, errors.New(strings.Join(lines, "\n"))
+	return nil, errors.Join(lines...)
 }

@@ -50,7 +50,7 @@ func (d *decider) attributesClass(driver, name string, c v1alpha1.AttributesClas
 			}
 			decision.Facts = []v1alpha1.NamedFact{offered(t)}
 		case d.inv.VolumeTypes.State == v1alpha1.Known:
-			d.warn("%s: the class is left out, because the cloud has no volume type %q%s", path, c.Type, DidYouMean(c.Type, typeNames(d.inv.VolumeTypes.Value)))
+			d.warn("%s: the class is left out, because the cloud has no volume type %q%s", path, c.Type, d.typeHint(c.Type, d.inv.VolumeTypes.Value))
 			return decision, false
 		}
 	}

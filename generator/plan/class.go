@@ -70,7 +70,7 @@ func (d *decider) extraClass(i int, e v1alpha1.ExtraClass, types []v1alpha1.Volu
 			decision.Facts = append(decision.Facts, effective.Facts...)
 			return decision, true
 		case d.inv.VolumeTypes.State == v1alpha1.Known:
-			d.warn("%s: the class %s is left out, because the cloud has no volume type %q%s. To keep the class of a type that is gone, set parameters.type to its ID", path, e.Name, typeName, DidYouMean(typeName, typeNames(types)))
+			d.warn("%s: the class %s is left out, because the cloud has no volume type %q%s. To keep the class of a type that is gone, set parameters.type to its ID", path, e.Name, typeName, d.typeHint(typeName, types))
 		}
 		return decision, false
 	}

@@ -32,6 +32,9 @@ func (d *decider) storageClasses(r Result) ([]Decision[StorageClass], Decision[s
 	d.result = r
 	d.checkPrefix()
 	types := d.types()
+	if !d.canMatch(types) {
+		return nil, Decision[string]{}
+	}
 	d.checkOverrides(types)
 	d.checkGlobs("include", d.spec.StorageClasses.Include, len(d.given.StorageClasses.Include) > 0, types)
 	d.checkGlobs("exclude", d.spec.StorageClasses.Exclude, true, types)
@@ -104,6 +107,25 @@ func (d *decider) nameTaken(c StorageClass) {
 	d.fail("volume type %s has no class: another class has the name %q; give it a name of its own in spec.storageClasses.overrides.%s.name", typeText(c.VolumeType), c.Name, c.VolumeType.ID)
 }
 
+// mostCompared is how many letters of patterns are compared with how many letters of names: 1,000 patterns with 2,000 volume types have less.
+const mostCompared = 1_000_000_000
+
+// canMatch is whether include and exclude can be applied in seconds.
+func (d *decider) canMatch(types []v1alpha1.VolumeType) bool {
+	patterns, names := 0, 0
+	for _, p := range slices.Concat(d.spec.StorageClasses.Include, d.spec.StorageClasses.Exclude) {
+		patterns += len(p)
+	}
+	for _, t := range types {
+		names += len(t.Name)
+	}
+	if patterns*names > mostCompared {
+		d.problem("spec.storageClasses: the patterns of include and exclude are too many for the %d volume types of the cloud; use fewer, or shorter ones", len(types))
+		return false
+	}
+	return true
+}
+
 // checkPrefix reports a prefix that gives invalid names once, and not for each class.
 func (d *decider) checkPrefix() {
 	prefix := d.spec.StorageClasses.NamePrefix
@@ -121,7 +143,7 @@ func (d *decider) checkGlobs(key string, globs []string, given bool, types []v1a
 	}
 	for _, g := range globs {
 		if !slices.ContainsFunc(types, func(t v1alpha1.VolumeType) bool { return glob(g, t.Name) }) {
-			d.warn("spec.storageClasses.%s: %q matches no volume type%s", key, g, DidYouMean(g, typeNames(types)))
+			d.warn("spec.storageClasses.%s: %q matches no volume type%s", key, g, d.typeHint(g, types))
 		}
 	}
 }
@@ -144,7 +166,7 @@ func (d *decider) checkOverrides(types []v1alpha1.VolumeType) {
 	}
 	for _, key := range slices.Sorted(maps.Keys(d.spec.StorageClasses.Overrides)) {
 		if _, found := findType(types, key); !found {
-			d.warn("spec.storageClasses.overrides.%s changes nothing: the cloud has no volume type of this ID or name%s", key, DidYouMean(key, typeNames(types)))
+			d.warn("spec.storageClasses.overrides.%s changes nothing: the cloud has no volume type of this ID or name%s", key, d.typeHint(key, types))
 		}
 		if d.spec.StorageClasses.Overrides[key].Parameters[contract.ParameterType] != "" {
 			d.problem("spec.storageClasses.overrides.%s.parameters.type: the class of a type is for that type; use spec.storageClasses.extra for another", key)

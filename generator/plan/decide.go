@@ -9,6 +9,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/internal/pages"
+	"github.com/cinder-csi/cinder-csi/internal/printable"
 )
 
 // ConfigError says that nothing was decided because the configuration cannot be right; Problems holds every reason, each a
@@ -16,7 +17,7 @@ import (
 type ConfigError struct{ Problems []string }
 
 func (e *ConfigError) Error() string {
-	return "the configuration cannot be used:\n  " + strings.Join(e.Problems, "\n  ")
+	return "the configuration cannot be used:\n  " + printable.Lines("\n  ", e.Problems)
 }
 
 // FactError says that nothing was decided, because a fact that a decision needs is missing. Facts are those that the cloud did not answer:
@@ -27,11 +28,11 @@ type FactError struct{ Facts, Rights []string }
 func (e *FactError) Error() string {
 	var parts []string
 	if len(e.Facts) > 0 {
-		parts = append(parts, "the cloud did not answer what a decision needs, so nothing was decided; try again:\n  "+strings.Join(e.Facts, "\n  "))
+		parts = append(parts, "the cloud did not answer what a decision needs, so nothing was decided; try again:\n  "+printable.Lines("\n  ", e.Facts))
 	}
 	if len(e.Rights) > 0 {
 		parts = append(parts, "this credential may not read what every member of a project may, so nothing was decided. Give it the role reader or member, "+
-			"or add the access rule ("+pages.AccessRules.Title()+"). After HTTP 401, cinder-csi-generator doctor says whether a rule is missing or a clock is wrong:\n  "+strings.Join(e.Rights, "\n  "))
+			"or add the access rule ("+pages.AccessRules.Title()+"). After HTTP 401, cinder-csi-generator doctor says whether a rule is missing or a clock is wrong:\n  "+printable.Lines("\n  ", e.Rights))
 	}
 	return strings.Join(parts, "\n")
 }
@@ -44,6 +45,9 @@ func Decide(inventory v1alpha1.Inventory, distribution v1alpha1.Distribution, ta
 // Again is Decide for a bundle that is there, with the last plan of it. What the configuration named then, and the cloud has changed since, is no mistake of
 // the configuration. The plan does without it, with a warning, and the guard reports the change. Inventory should be what Remember gives.
 func Again(last *v1alpha1.Plan, inventory v1alpha1.Inventory, distribution v1alpha1.Distribution, target v1alpha1.Target, format v1alpha1.Format, version string) (Result, error) {
+	if err := checkSize(inventory); err != nil {
+		return Result{}, err
+	}
 	d := &decider{inv: inventory, dist: distribution, given: distribution.Spec, spec: distribution.WithDefaults(), target: target}
 	if last != nil && sameCloud(*last, inventory) {
 		was, _, _ := Restore(*last)
@@ -119,6 +123,19 @@ func Again(last *v1alpha1.Plan, inventory v1alpha1.Inventory, distribution v1alp
 	return r, nil
 }
 
+// mostZones are the zones of one service that a bundle is made for. Each volume type is compared with each.
+const mostZones = 1_000
+
+// checkSize refuses a cloud whose bundle would take minutes and gigabytes, and whose plan.yaml no later run could read.
+func checkSize(inv v1alpha1.Inventory) error {
+	types, zones := len(inv.VolumeTypes.Value), max(len(inv.Zones.Compute.Value), len(inv.Zones.Volume.Value))
+	if types <= v1alpha1.MostTypes && zones <= mostZones {
+		return nil
+	}
+	return fmt.Errorf("nothing was decided, because the cloud lists %d volume types, and up to %d zones for one service. A bundle is made for at most %d and %d: ask the operator of the cloud for a project that sees fewer",
+		types, zones, v1alpha1.MostTypes, mostZones)
+}
+
 // decider is one run of Decide: what it reads and what it has to say besides the decisions.
 type decider struct {
 	last   *Result // what the bundle that is there was made of; nil: there is none, or it is of another cloud
@@ -133,6 +150,7 @@ type decider struct {
 
 	unserved []v1alpha1.NamedFact // zones of the volume types that have no class because of them
 
+	hints      int // that were asked for
 	problems   []string
 	unanswered []string
 	rights     []string // that the credential lacks
@@ -216,6 +234,24 @@ func namesText(names []string) string {
 		return none
 	}
 	return strings.Join(names, ", ")
+}
+
+// mostHints are given in one run. Each compares a word with every name of a cloud, and a configuration may have thousands that name nothing.
+const mostHints = 20
+
+func (d *decider) hint(name string, candidates []string) string {
+	if d.hints++; d.hints > mostHints {
+		return ""
+	}
+	return DidYouMean(name, candidates)
+}
+
+// typeHint is hint for the name of a volume type.
+func (d *decider) typeHint(name string, types []v1alpha1.VolumeType) string {
+	if d.hints >= mostHints {
+		return ""
+	}
+	return d.hint(name, typeNames(types))
 }
 
 // DidYouMean ends a message about a word with the nearest one that would be right; empty where none is near.

@@ -18,7 +18,7 @@ func (d *decider) defaultType(types []v1alpha1.VolumeType) Decision[string] {
 			d.fail("spec.storageClasses.default: the cloud has no volume type of id or name %q any more, so no class is the default", requested)
 			return Decision[string]{Source: FromConfig, Reason: "the cloud has the volume type of spec.storageClasses.default no more"}
 		default:
-			d.problem("spec.storageClasses.default: the cloud has no volume type of id or name %q%s; or use auto or none", requested, DidYouMean(requested, typeNames(types)))
+			d.problem("spec.storageClasses.default: the cloud has no volume type of id or name %q%s; or use auto or none", requested, d.typeHint(requested, types))
 		}
 		return Decision[string]{Value: t.Name, Source: FromConfig, Reason: "spec.storageClasses.default is set"}
 	}

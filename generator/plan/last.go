@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -20,32 +21,74 @@ func Remember(last v1alpha1.Plan, inv v1alpha1.Inventory) (v1alpha1.Inventory, [
 	if !sameCloud(last, inv) {
 		return inv, nil
 	}
-	m := memory{facts: map[string]string{}, inv: inv}
+	m := memoryOf(last, inv)
+	m.fill()
+	return m.inv, m.lines
+}
+
+// Recorded is the inventory as the facts of the last plan have it. A plan for it has the sentences of that time.
+func Recorded(last v1alpha1.Plan, inv v1alpha1.Inventory) v1alpha1.Inventory {
+	m := memoryOf(last, inv)
+	m.all = true
+	m.zones("zones.compute", &m.inv.Zones.Compute)
+	m.zones("zones.volume", &m.inv.Zones.Volume)
+	m.fill()
+	return m.inv
+}
+
+// memory is one run of Remember, or of Recorded.
+type memory struct {
+	last  Result
+	facts map[string]string // of the last plan, by name
+	all   bool              // not those alone that this credential may not read
+	inv   v1alpha1.Inventory
+	lines []string
+}
+
+func memoryOf(last v1alpha1.Plan, inv v1alpha1.Inventory) *memory {
+	m := &memory{facts: map[string]string{}, inv: inv}
 	m.last, _, _ = Restore(last)
 	for _, d := range last.Decisions {
 		for _, f := range d.Facts {
 			m.facts[f.Name] = f.Value
 		}
 	}
+	return m
+}
+
+func (m *memory) fill() {
 	m.defaultType()
 	m.versions()
 	m.backup()
 	m.zonesOfTypes()
-	return m.inv, m.lines
 }
 
-// memory is one run of Remember.
-type memory struct {
-	last  Result
-	facts map[string]string // of the last plan, by name
-	inv   v1alpha1.Inventory
-	lines []string
-}
-
-// kept is the value of a fact in the last plan. False: this credential may read it, or the last plan did not know it either.
-func (m *memory) kept(name string, state v1alpha1.State) (string, bool) {
+// kept is the value of a fact in the last plan. False: this credential may read it, the last plan did not know it either, or it is none of the values.
+// The author of a pull request may write any text into the plan.
+func (m *memory) kept(name string, state v1alpha1.State, values ...string) (string, bool) {
 	value, there := m.facts[name]
-	return value, there && state == v1alpha1.Denied && value != string(v1alpha1.Denied)
+	if m.all {
+		now, known := FactNow(m.inv, name)
+		return value, there && (!known || now != value)
+	}
+	return value, there && state == v1alpha1.Denied && slices.Contains(values, value)
+}
+
+var plainName = regexp.MustCompile(`^[\pL\pN][\pL\pN._-]*$`)
+
+// PlainName is whether a text is a name, and neither a sentence nor an address. Names of a cloud may be others.
+func PlainName(text string) bool { return plainName.MatchString(text) }
+
+// zones fills in the zones of a service.
+func (m *memory) zones(name string, fact *v1alpha1.Fact[[]v1alpha1.Zone]) {
+	value, kept := m.kept(name, fact.State)
+	if !kept || fact.State != v1alpha1.Known {
+		return
+	}
+	fact.Value = nil
+	for _, zone := range namesIn(value) {
+		fact.Value = append(fact.Value, v1alpha1.Zone{Name: zone, Available: true})
+	}
 }
 
 func (m *memory) say(name, value, reason string) {
@@ -54,7 +97,7 @@ func (m *memory) say(name, value, reason string) {
 
 func (m *memory) defaultType() {
 	fact := &m.inv.DefaultVolumeType
-	value, kept := m.kept(defaultFact, fact.State)
+	value, kept := m.kept(defaultFact, fact.State, append(typeNames(m.inv.VolumeTypes.Value), none, string(v1alpha1.Unsupported))...)
 	if !kept {
 		return
 	}
@@ -64,6 +107,8 @@ func (m *memory) defaultType() {
 	switch {
 	case value == string(v1alpha1.Unsupported) && !isName:
 		*fact = v1alpha1.Fact[string]{State: v1alpha1.Unsupported}
+	case value == string(v1alpha1.Denied) && !isName:
+		*fact = v1alpha1.Fact[string]{State: v1alpha1.Denied}
 	case value == none && !isName:
 		*fact = v1alpha1.Fact[string]{State: v1alpha1.Known}
 	default:
@@ -74,15 +119,18 @@ func (m *memory) defaultType() {
 // versions fills in a version of Cinder that gives the decision of the last plan.
 func (m *memory) versions() {
 	versions := m.inv.VersionsOf(blockStorage)
-	value, kept := m.kept(snapshotFact, versions.State)
-	if !kept || value == string(v1alpha1.Unsupported) {
+	value, kept := m.kept(snapshotFact, versions.State, "true", "false")
+	if !kept {
 		return
 	}
 	m.say(snapshotFact, value, versions.Reason)
 	service := m.inv.Services.Value[blockStorage]
 	service.Versions, service.Reason, service.MaxMicroversion = "", "", "3.0"
-	if value == "true" {
+	switch value {
+	case "true":
 		service.MaxMicroversion = snapshotInUse
+	case string(v1alpha1.Denied), string(v1alpha1.Unsupported):
+		service.Versions = v1alpha1.State(value)
 	}
 	m.inv.Services.Value = maps.Clone(m.inv.Services.Value)
 	if m.inv.Services.Value == nil {
@@ -92,10 +140,18 @@ func (m *memory) versions() {
 }
 
 func (m *memory) backup() {
-	if value, kept := m.kept(backupFact, m.inv.Backup.State); kept {
+	if value, kept := m.kept(backupFact, m.inv.Backup.State, string(v1alpha1.Known), string(v1alpha1.Unsupported)); kept {
 		m.say(backupFact, value, m.inv.Backup.Reason)
 		m.inv.Backup.State = v1alpha1.State(value)
 	}
+}
+
+// namesIn is the opposite of namesText.
+func namesIn(text string) []string {
+	if text == none {
+		return nil
+	}
+	return strings.Split(text, ", ")
 }
 
 // zonesOfTypes fills in the zones of each volume type whose extra specs are denied. The last plan names them where a type is bound to zones. A type
@@ -106,28 +162,36 @@ func (m *memory) zonesOfTypes() {
 		names[c.Value.VolumeType.ID] = c.Value.VolumeType.Name
 	}
 	var kept []string
+	volumeZones := zoneNames(m.inv.Zones.Volume.Value)
 	m.inv.VolumeTypes.Value = slices.Clone(m.inv.VolumeTypes.Value)
 	for i := range m.inv.VolumeTypes.Value {
 		t := &m.inv.VolumeTypes.Value[i]
-		if t.Specs != v1alpha1.Denied {
+		if t.Specs != v1alpha1.Denied && !m.all {
 			continue
 		}
 		name, hadClass := names[t.ID]
-		zones, bound := m.facts[ZonesFact(cmp.Or(name, t.Name))]
+		text, bound := m.facts[ZonesFact(cmp.Or(name, t.Name))]
+		zones := namesIn(text)
 		switch {
+		case bound && !m.all && slices.ContainsFunc(zones, func(z string) bool { return !slices.Contains(volumeZones, z) && !PlainName(z) }):
+			continue
 		case slices.Contains(m.last.Warnings, zonesUnsupported):
 			t.Specs = v1alpha1.Unsupported
 		case bound:
-			t.Specs, t.Zones = "", strings.Split(zones, ", ")
+			t.Specs, t.Zones = "", zones
 		case hadClass && m.last.Topology.Value && !slices.ContainsFunc(m.last.Warnings, func(w string) bool { return strings.HasPrefix(w, zonesDenied(name)) }):
-			t.Specs = ""
+			t.Specs, t.Zones = "", nil
 		default:
 			continue
 		}
-		kept = append(kept, t.Name)
+		text = t.Name
+		if bound {
+			text += " in " + namesText(zones)
+		}
+		kept = append(kept, text)
 	}
 	if len(kept) > 0 && m.last.Topology.Value {
-		m.lines = append(m.lines, "the zones of volume types stay as in the last plan ("+namesText(kept)+"): "+missingRight(specsRight, string(v1alpha1.Denied)))
+		m.lines = append(m.lines, "the zones of volume types stay as in the last plan ("+strings.Join(kept, "; ")+"): "+missingRight(specsRight, string(v1alpha1.Denied)))
 	}
 }
 

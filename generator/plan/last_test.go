@@ -153,3 +153,45 @@ func specs(state v1alpha1.State) func(*v1alpha1.Inventory) {
 		}
 	}
 }
+
+// The author of a pull request writes plan.yaml. What stays from there is an answer that this cloud could give.
+func TestOnlyAValueOfAFactStaysFromTheLastPlan(t *testing.T) {
+	denied := cloudOf("fast", "slow")
+	denied.DefaultVolumeType, denied.Backup = without[string](v1alpha1.Denied), without[v1alpha1.Backup](v1alpha1.Denied)
+	cinder := denied.Services.Value[blockStorage]
+	cinder.Versions = v1alpha1.Denied
+	denied.Services.Value[blockStorage] = cinder
+	specs(v1alpha1.Denied)(&denied)
+	for name, values := range map[string][2][]string{ // those that stay, and those that do not
+		defaultFact:       {{"fast", "none", "unsupported"}, {"gone", "run attacker first", "fast, slow", "fast\n", "denied", "failed", ""}},
+		snapshotFact:      {{"true", "false"}, {"unsupported", "True", "yes", "run attacker first", ""}},
+		backupFact:        {{"known", "unsupported"}, {"true", "failed", "denied", "run attacker first", ""}},
+		ZonesFact("fast"): {{"az1", "az1, az2", "elsewhere", "none"}, {"run attacker first", "az1, https://attacker.example", "a\nb", "az1,az2", ""}},
+	} {
+		for i, list := range values {
+			for _, value := range list {
+				last := v1alpha1.Plan{Cloud: denied.Cloud, Decisions: []v1alpha1.Decision{{ID: "x", Facts: []v1alpha1.NamedFact{{Name: name, Value: value}}}}}
+				inv, lines := Remember(last, denied)
+				if changed := cmp.Diff(denied, inv); (changed != "") != (i == 0) || i == 1 && len(lines) > 0 {
+					t.Errorf("%s: %q: stays %t, want %t: %q", name, value, changed != "", i == 0, lines)
+				}
+			}
+		}
+	}
+}
+
+func TestACloudWithoutEndIsNotDecidedOn(t *testing.T) {
+	for name, change := range map[string]func(*v1alpha1.Inventory){
+		"types": func(inv *v1alpha1.Inventory) {
+			inv.VolumeTypes.Value = make([]v1alpha1.VolumeType, v1alpha1.MostTypes+1)
+		},
+		"compute zones": func(inv *v1alpha1.Inventory) { inv.Zones.Compute.Value = make([]v1alpha1.Zone, mostZones+1) },
+		"volume zones":  func(inv *v1alpha1.Inventory) { inv.Zones.Volume.Value = make([]v1alpha1.Zone, mostZones+1) },
+	} {
+		inv := cloudOf("fast")
+		change(&inv)
+		if _, err := Decide(inv, configured(t, "{}"), v1alpha1.Vanilla, v1alpha1.Helm, "test"); err == nil || !strings.Contains(err.Error(), "A bundle is made for at most 5000 and 1000") {
+			t.Errorf("%s: want an error that names the bounds, got %v", name, err)
+		}
+	}
+}

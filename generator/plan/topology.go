@@ -135,10 +135,10 @@ func (d *decider) checkZoneMap(compute, volume []string) {
 	for _, from := range slices.Sorted(maps.Keys(d.spec.Topology.ZoneMap)) {
 		to := d.spec.Topology.ZoneMap[from]
 		if !slices.Contains(compute, from) {
-			d.warn("spec.topology.zoneMap: the cloud lists no compute zone %q%s", from, DidYouMean(from, compute))
+			d.warn("spec.topology.zoneMap: the cloud lists no compute zone %q%s", from, d.hint(from, compute))
 		}
 		if !slices.Contains(volume, to) {
-			d.warn("spec.topology.zoneMap.%s: the cloud lists no volume zone %q%s", from, to, DidYouMean(to, volume))
+			d.warn("spec.topology.zoneMap.%s: the cloud lists no volume zone %q%s", from, to, d.hint(to, volume))
 		}
 	}
 }

@@ -17,6 +17,11 @@ func Changes(out io.Writer, c v1alpha1.Changes) error {
 			return err
 		}
 	}
+	for _, fact := range c.Kept {
+		if _, err := fmt.Fprintln(out, "kept: "+printable.Line(fact)); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -71,16 +76,34 @@ func flagsOf(c v1alpha1.Change) string {
 	return strings.Join(flags, " or ")
 }
 
+// longestComment is what a comment of GitHub, with 65,536 characters, has room for besides the last line.
+const longestComment = 65_000
+
 // ChangesMarkdown writes a comment for a pull request: the verdict as heading, then the changes.
 func ChangesMarkdown(out io.Writer, c v1alpha1.Changes) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "### %s\n", verdict(c))
-	if len(c.Changes) > 0 {
+	var items []string
+	for _, change := range c.Changes {
+		items = append(items, ChangeLine(change))
+	}
+	for _, fact := range c.Kept {
+		items = append(items, "kept: "+fact)
+	}
+	if len(items) > 0 {
 		b.WriteString("\n")
 	}
-	for _, change := range c.Changes {
-		class, rest, _ := strings.Cut(ChangeLine(change), ": ")
-		fmt.Fprintf(&b, "- **%s**: %s\n", class, printable.Markdown(rest))
+	missing := 0
+	for _, item := range items {
+		class, rest, _ := strings.Cut(item, ": ")
+		if line := fmt.Sprintf("- **%s**: %s\n", class, printable.Markdown(rest)); b.Len()+len(line) <= longestComment {
+			b.WriteString(line)
+		} else {
+			missing++
+		}
+	}
+	if missing > 0 {
+		fmt.Fprintf(&b, "- %d more, for which a comment has no room: `-o text` prints them\n", missing)
 	}
 	_, err := io.WriteString(out, b.String())
 	return err

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 
@@ -43,6 +44,18 @@ func TestAPullRequestCommentSaysTheVerdictFirst(t *testing.T) {
 		}
 		if diff := cmp.Diff(c.want, out.String()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.name, diff)
+		}
+	}
+}
+
+func TestACommentHasRoomInGitHub(t *testing.T) {
+	for name, message := range map[string]string{"many": "cloud: volume type x is new", "long": "cloud: " + strings.Repeat("*", 40_000)} {
+		var out bytes.Buffer
+		if err := ChangesMarkdown(&out, v1alpha1.Changes{Changes: slices.Repeat([]v1alpha1.Change{{Message: message}}, 2_000_000/len(message))}); err != nil {
+			t.Fatal(err)
+		}
+		if got := out.String(); len(got) > 65_536 || !strings.Contains(got, " more, for which a comment has no room") {
+			t.Errorf("%s: want a comment that says what it leaves out, got %d bytes: %.300s", name, len(got), got)
 		}
 	}
 }

@@ -34,25 +34,39 @@ func (e *NewerError) Error() string {
 	if e.Generator != "" {
 		by = "cinder-csi-generator " + e.Generator + " (" + e.APIVersion + ")"
 	}
-	return fmt.Sprintf("%s: made by newer %s; this generator reads %s: use one that is at least as new", e.File, by, APIVersion)
+	return printable.Line(fmt.Sprintf("%s: made by newer %.200s; this generator reads %s: use one that is at least as new", e.File, by, APIVersion))
 }
 
 // DecodeError holds everything that is wrong with a document, each with its line.
 type DecodeError struct{ Problems []string }
 
-func (e *DecodeError) Error() string { return strings.Join(e.Problems, "\n") }
+func (e *DecodeError) Error() string { return printable.Lines("\n", e.Problems) }
 
 // DecodeDistribution reads a configuration, YAML or JSON; file is its name for messages. apiVersion and kind may be left out.
 // Errors: *DecodeError, *NewerError.
 func DecodeDistribution(file string, data []byte) (Distribution, error) {
 	d := Distribution{APIVersion: APIVersion, Kind: KindDistribution}
-	return d, decode(file, data, &d, header{KindDistribution, false, mostItems})
+	if err := decode(file, data, &d, header{KindDistribution, false, mostItems}); err != nil {
+		return d, err
+	}
+	return d, d.checkPatterns(file)
+}
+
+// checkPatterns refuses patterns that fit no volume type. Each is compared with every one.
+func (d Distribution) checkPatterns(file string) error {
+	in := &decoder{file: file}
+	for _, p := range slices.Concat(d.Spec.StorageClasses.Include, d.Spec.StorageClasses.Exclude) {
+		if len(p) > longestPattern {
+			in.problem(0, "spec.storageClasses: %.40q... has more than %d letters, which no name of a volume type has", p, longestPattern)
+		}
+	}
+	return in.err()
 }
 
 // DecodeInventory reads a saved inventory, as DecodeDistribution does.
 func DecodeInventory(file string, data []byte) (Inventory, error) {
 	var i Inventory
-	if err := decode(file, data, &i, header{KindInventory, true, 0}); err != nil {
+	if err := decode(file, data, &i, header{KindInventory, true, MostTypes}); err != nil {
 		return Inventory{}, err
 	}
 	return i, i.check(file)
@@ -79,7 +93,7 @@ func (i Inventory) check(file string) error {
 		switch state {
 		case Known, Denied, Unsupported, Failed:
 		default:
-			d.problem(0, "%s: %q is none of known, denied, unsupported, failed", name, string(state))
+			d.problem(0, "%s: %.100q is none of known, denied, unsupported, failed", name, string(state))
 		}
 	}
 	if u, err := url.Parse(i.Cloud.AuthURL); err != nil || u.User != nil { // neither message may repeat the value
@@ -92,14 +106,23 @@ func (i Inventory) check(file string) error {
 type header struct {
 	kind     string
 	required bool
-	items    int // that a list may have; 0: any number
+	items    int // that a list may have
 }
 
-// mostDecisions are what a plan may have: one of 5,000 volume types has some 5,100. Those of two plans are compared with each other.
+// MostTypes are the volume types that a bundle is made for. Verification of 2,000 takes 13 s of a processor.
+const MostTypes = 5_000
+
+// mostDecisions are what a plan may have: one of MostTypes has some 5,100. Those of two plans are compared with each other.
 const mostDecisions = 8_000
 
 // mostItems are what a list of a configuration may have. Its items are compared with each other, and a person wrote them.
 const mostItems = 2_000
+
+// What people write is compared with every name of a cloud. Cinder's names have 255 letters, and an annotation of Kubernetes has up to 317.
+const (
+	longestPattern = 255
+	longestKey     = 320
+)
 
 func decode(file string, data []byte, into any, h header) error {
 	d := &decoder{file: file, items: h.items}
@@ -117,7 +140,12 @@ func decode(file string, data []byte, into any, h header) error {
 		return err
 	}
 	if h.kind == KindDistribution { // the others have names of a cloud, which each output escapes
-		d.visible(root)
+		for i, line := range strings.Split(strings.TrimPrefix(string(data), "\ufeff"), "\n") { // comments too
+			d.visible(i+1, line)
+		}
+		if len(d.problems) == 0 {
+			d.values(root)
+		}
 	}
 	d.walk(root, reflect.TypeOf(into).Elem(), "")
 	if err := d.err(); err != nil {
@@ -134,19 +162,28 @@ func decode(file string, data []byte, into any, h header) error {
 }
 
 // visible refuses characters that show nothing, or turn the direction of a line: a reviewer would read another text than Kubernetes does.
-func (d *decoder) visible(n *yaml.Node) {
-	if i := strings.IndexFunc(n.Value, func(r rune) bool { return unicode.Is(unicode.Cf, r) }); i >= 0 {
-		r, _ := utf8.DecodeRuneInString(n.Value[i:])
-		d.problem(n.Line, "holds %U, which nobody sees: remove the character", r)
+func (d *decoder) visible(line int, text string) {
+	if i := strings.IndexFunc(text, showsNothing); i >= 0 {
+		r, _ := utf8.DecodeRuneInString(text[i:])
+		d.problem(line, "holds %U, which nobody sees: remove the character", r)
 	}
+}
+
+func showsNothing(r rune) bool {
+	return unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) || r == '\u2800' // an empty pattern of Braille
+}
+
+// values makes the same of texts that are written with escapes.
+func (d *decoder) values(n *yaml.Node) {
+	d.visible(n.Line, n.Value)
 	for _, child := range n.Content {
-		d.visible(child)
+		d.values(child)
 	}
 }
 
 type decoder struct {
 	file     string
-	items    int      // that a list may have; 0: any number
+	items    int      // that a list may have
 	problems []string // at most mostProblems
 	more     int      // problems that are not listed
 	hints    []string // that problems have given
@@ -161,7 +198,7 @@ func (d *decoder) problem(line int, format string, args ...any) {
 		d.more++
 		return
 	}
-	d.problems = append(d.problems, printable.Line(where+": "+fmt.Sprintf(format, args...)))
+	d.problems = append(d.problems, where+": "+fmt.Sprintf(format, args...))
 }
 
 // mostProblems are what one message lists: more than a person reads at once, and a bound for a text of somebody else.
@@ -236,11 +273,11 @@ func (d *decoder) header(root *yaml.Node, h header) error {
 		d.problem(line, "has no apiVersion; want apiVersion: %s and kind: %s", APIVersion, h.kind)
 		return d.err()
 	default:
-		d.problem(line, "apiVersion is %q; want %s", apiVersion, APIVersion)
+		d.problem(line, "apiVersion is %.100q; want %s", apiVersion, APIVersion)
 		return d.err()
 	}
 	if kind != h.kind && (h.required || kind != "") {
-		d.problem(root.Line, "kind is %q; want %s", kind, h.kind)
+		d.problem(root.Line, "kind is %.100q; want %s", kind, h.kind)
 	}
 	return d.err()
 }
@@ -275,7 +312,11 @@ func (d *decoder) walk(n *yaml.Node, t reflect.Type, path string) {
 				d.walk(value, f.Type, at)
 				return
 			}
-			d.problem(key.Line, "unknown key %s%s", at, d.once(rightKey(key.Value, t)))
+			hint := ""
+			if len(d.problems) < mostProblems {
+				hint = d.once(rightKey(key.Value, t))
+			}
+			d.problem(key.Line, "unknown key %s%s", at, hint)
 		})
 	case reflect.Map:
 		d.object(n, path, func(_, value *yaml.Node, at string) { d.walk(value, t.Elem(), at) })
@@ -284,7 +325,7 @@ func (d *decoder) walk(n *yaml.Node, t reflect.Type, path string) {
 			d.problem(n.Line, "%s: want a list%s", path, asItem(n))
 			return
 		}
-		if d.items > 0 && len(n.Content) > d.items {
+		if len(n.Content) > d.items {
 			d.problem(n.Line, "%s: has more than %d items", path, d.items)
 			return
 		}
@@ -333,6 +374,10 @@ func (d *decoder) object(n *yaml.Node, path string, each func(key, value *yaml.N
 		}
 		if key.Tag != "!!str" {
 			d.problem(key.Line, "%s: want text as key; write it in quotes: %q", cmp.Or(path, "the document"), key.Value)
+			continue
+		}
+		if len(key.Value) > longestKey {
+			d.problem(key.Line, "%s: the key %.40q... has more than %d letters", cmp.Or(path, "the document"), key.Value, longestKey)
 			continue
 		}
 		at := key.Value

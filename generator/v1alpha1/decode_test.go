@@ -81,6 +81,17 @@ func TestEveryMistakeIsNamedWithFileLineKeyAndWhatIsRight(t *testing.T) {
 		{"a line of its own", head + "\"x\\n::notice::y\": 1\n", "c.yaml:3: unknown key x ::notice::y"},
 		{"a character that turns a line", head + "spec:\n  clusterID: a\u202eb\n", "c.yaml:4: holds U+202E, which nobody sees"},
 		{"the same, escaped", head + "spec: {roles: {node: {podLabels: {\"a\\u200b\": x}}}}\n", "c.yaml:3: holds U+200B, which nobody sees"},
+		{"in a comment", head + "# a\u202eb\nspec: {}\n", "c.yaml:3: holds U+202E, which nobody sees"},
+		{"a filler of Hangul", head + "spec: {clusterID: a\u3164}\n", "c.yaml:3: holds U+3164, which nobody sees"},
+		{"a half of one", head + "spec: {clusterID: a\uffa0}\n", "c.yaml:3: holds U+FFA0, which nobody sees"},
+		{"a lead of one", head + "spec: {clusterID: a\u115f}\n", "c.yaml:3: holds U+115F, which nobody sees"},
+		{"a vowel of one, escaped", head + "spec: {clusterID: \"a\\u1160\"}\n", "c.yaml:3: holds U+1160, which nobody sees"},
+		{"Braille without a dot", head + "spec: {clusterID: a\u2800}\n", "c.yaml:3: holds U+2800, which nobody sees"},
+		{"a joiner", head + "spec: {clusterID: a\u034fb}\n", "c.yaml:3: holds U+034F, which nobody sees"},
+		{"a variant", head + "spec: {clusterID: a\ufe0f}\n", "c.yaml:3: holds U+FE0F, which nobody sees"},
+		{"another variant", head + "spec: {clusterID: a\U000e0100}\n", "c.yaml:3: holds U+E0100, which nobody sees"},
+		{"a key without end", head + "spec: {storageClasses: {overrides: {" + strings.Repeat("x", longestKey+1) + ": {}}}}\n", "spec.storageClasses.overrides: the key \"xxxx"},
+		{"a pattern without end", head + "spec: {storageClasses: {exclude: [a, " + strings.Repeat("x*", longestPattern) + "]}}\n", "has more than 255 letters"},
 		{"a key of the spec at the top", head + "clusterID: x\n", "c.yaml:3: unknown key clusterID; it belongs below spec"},
 		{"a key of the spec elsewhere", head + "spec: {snapshots: {clusterID: x}}\n", "c.yaml:3: unknown key spec.snapshots.clusterID; known: enabled"},
 		{"an image as text", head + "spec: {images: {driver: registry.example.com/x:v1}}\n", "c.yaml:3: spec.images.driver: want an object with keys of registry, repository, tag, digest, pullPolicy"},
@@ -169,7 +180,7 @@ func FuzzWhatIsWrittenAsYAMLReadsBackTheSame(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		if !utf8.ValidString(s) {
+		if !utf8.ValidString(s) || len(s) > longestKey {
 			return
 		}
 		want := Plan{APIVersion: APIVersion, Kind: KindPlan, Decisions: []Decision{{ID: s, Value: map[string]any{s: s, "in": []any{s, map[string]any{"a": s}}}, Facts: []NamedFact{{s, s}}}}}

@@ -3,7 +3,6 @@ package v1alpha1
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
@@ -11,6 +10,8 @@ import (
 	"unicode"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/cinder-csi/cinder-csi/internal/printable"
 )
 
 // JSON writes a document, indented, with a newline at the end. Keys are in the types' order, so equal documents are equal bytes.
@@ -20,7 +21,7 @@ func JSON(document any) ([]byte, error) {
 	out.SetEscapeHTML(false)
 	out.SetIndent("", "  ")
 	err := out.Encode(document)
-	return escaped(b.Bytes()), err
+	return printable.JSON(b.Bytes()), err
 }
 
 // YAML writes a document with its keys in the types' order, which is the order people read them in.
@@ -41,22 +42,8 @@ func YAML(document any) ([]byte, error) {
 	if err := out.Encode(root); err != nil {
 		return nil, err
 	}
-	return b.Bytes(), out.Close()
-}
-
-// escaped is JSON that a YAML parser reads too: without the characters that YAML takes for line breaks, or refuses. All of them are in
-// strings.
-func escaped(text []byte) []byte {
-	var b bytes.Buffer
-	for _, r := range string(text) {
-		switch {
-		case r >= 0x7f && r <= 0x9f, r == '\u2028', r == '\u2029', r == '\ufeff', r == '\ufffe', r == '\uffff':
-			fmt.Fprintf(&b, `\u%04x`, r)
-		default:
-			b.WriteRune(r)
-		}
-	}
-	return b.Bytes()
+	err = out.Close()
+	return printable.JSON(b.Bytes()), err // what it escapes is in double quotes, see PlainText
 }
 
 // node is the next value of a JSON text, without braces and quotes where YAML can do without; what is empty keeps its braces.
@@ -93,6 +80,9 @@ func children(in *json.Decoder, open json.Delim) (*yaml.Node, error) {
 		if err != nil {
 			return nil, err
 		}
+		if open == '{' && len(n.Content)%2 == 0 && strings.HasPrefix(child.Value, ":") {
+			child.Style = yaml.DoubleQuotedStyle // a line that begins with :: is a command, where it is in the log of a GitHub runner
+		}
 		n.Content = append(n.Content, child)
 	}
 	if len(n.Content) == 0 {
@@ -126,8 +116,8 @@ func readsBack(s string) bool {
 	if strings.TrimLeftFunc(s, unicode.IsSpace) != s {
 		return false // a reader takes the indentation of a block scalar from its first line
 	}
-	if strings.ContainsAny(s, "\u0085\u2028\u2029") {
-		return false // line breaks of YAML 1.1, spaces to a reader of 1.2; double quotes escape them
+	if string(printable.JSON([]byte(s))) != s {
+		return false // double quotes escape them
 	}
 	var v any
 	if yaml.Unmarshal([]byte(s), &v) != nil || v != any(s) {

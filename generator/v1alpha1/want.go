@@ -20,7 +20,7 @@ func wantObject(n *yaml.Node, t reflect.Type) string {
 
 // asItem is the one text of a list that lacks its brackets.
 func asItem(n *yaml.Node) string {
-	if n.Kind != yaml.ScalarNode || n.Value == "" {
+	if n.Kind != yaml.ScalarNode || n.Value == "" || len(n.Value) > longestKey {
 		return ""
 	}
 	if n.Tag == "!!str" && !PlainText(n.Value) {
@@ -31,7 +31,7 @@ func asItem(n *yaml.Node) string {
 
 // asScalar says how to write a value that is right but for its quotes, or that old YAML has another word for.
 func asScalar(n *yaml.Node, want string, tags []string) string {
-	if n.Kind != yaml.ScalarNode {
+	if n.Kind != yaml.ScalarNode || len(n.Value) > longestKey {
 		return ""
 	}
 	if want == "text" {

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/kustomize/api/krusty"
 
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+	"github.com/cinder-csi/cinder-csi/internal/printable"
 )
 
 // Object is one Kubernetes object of a built plane, as JSON knows it.
@@ -84,7 +85,7 @@ func build(files map[string][]byte, root string, tree map[string][]byte, target 
 			err = fmt.Errorf("format %q: want kustomize or helm", format)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("plane %s: %w", p.name, err)
+			return nil, fmt.Errorf("plane %s: %s", p.name, printable.Line(err.Error())) // a library's message, with texts of the bundle
 		}
 		all = append(all, objects...)
 	}

@@ -14,6 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/cinder-csi/cinder-csi/internal/documents"
+	"github.com/cinder-csi/cinder-csi/internal/printable"
 )
 
 // An edited bundle must not make the program that verifies it fetch, run or read anything. kustomize does all three if a
@@ -73,7 +74,7 @@ func local(root string, files map[string][]byte) error {
 		return nil
 	}
 	return errors.New("the bundle holds what this generator does not write, so it is not built (keep own changes in an overlay outside of the directory):\n  " +
-		strings.Join(l.problems, "\n  "))
+		printable.Lines("\n  ", l.problems))
 }
 
 type locals struct {

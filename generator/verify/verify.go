@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+	"github.com/cinder-csi/cinder-csi/internal/printable"
 )
 
 // Finding is one thing that is wrong with a bundle.
@@ -24,11 +25,12 @@ type Finding struct {
 	Problem string // what is wrong with it, and what would be right
 }
 
+// String is one line: objects of a forged bundle have names and values of any text.
 func (f Finding) String() string {
 	if f.Object == "" {
-		return f.Problem
+		return printable.Line(f.Problem)
 	}
-	return f.Object + ": " + f.Problem
+	return printable.Line(f.Object + ": " + f.Problem)
 }
 
 // Bundle builds a bundle and checks it; it must refer to nothing outside of itself. The error says that it does not build, or is

@@ -1,5 +1,5 @@
-// Package checkout keeps what a program writes inside the working directory. A checkout of a repository may bring symbolic links along, and what a
-// pipeline writes must not go where their author likes.
+// Package checkout keeps what a program reads and writes inside the working directory. A checkout of a repository may bring symbolic links along, and
+// what a pipeline writes must not go where their author likes.
 package checkout
 
 import (
@@ -23,7 +23,7 @@ func CheckLinks(path string) error {
 		return err
 	}
 	below, err := filepath.Rel(here, abs)
-	if err != nil || !filepath.IsLocal(below) {
+	if err != nil || !filepath.IsLocal(below) || here == string(filepath.Separator) {
 		return nil
 	}
 	root, err := os.OpenRoot(here)

@@ -3,6 +3,7 @@
 package printable
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"strings"
@@ -33,6 +34,33 @@ func Escape(s string) string {
 
 // Line is Escape for what must stay on one line.
 func Line(s string) string { return strings.NewReplacer("\n", " ", "\t", " ").Replace(Escape(s)) }
+
+// Lines are items of a message, each of them as one line. The author of a file must not begin a line of his own.
+func Lines(separator string, items []string) string {
+	lines := make([]string, len(items))
+	for i, item := range items {
+		lines[i] = Line(item)
+	}
+	return strings.Join(lines, separator)
+}
+
+// JSON is a JSON text without the characters that Escape writes out, or that a reader of YAML refuses. All of them are in strings, where an escape
+// is the same text.
+func JSON(text []byte) []byte {
+	escaped := func(r rune) bool { return r > '~' && steers(r) || r == 0xfffe || r == 0xffff }
+	if !bytes.ContainsFunc(text, escaped) {
+		return text
+	}
+	var b bytes.Buffer
+	for _, r := range string(text) {
+		if escaped(r) {
+			fmt.Fprintf(&b, `\u%04x`, r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.Bytes()
+}
 
 // Markdown is Line for a text in a paragraph or a table of Markdown. No name becomes a link, a mention, markup or HTML.
 func Markdown(s string) string { return marks.Replace(Line(s)) }

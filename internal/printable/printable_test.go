@@ -23,6 +23,12 @@ func TestWhatSteersATerminalIsWrittenOut(t *testing.T) {
 	if got := Line("a\nb\tc"); got != "a b c" {
 		t.Errorf("want one line, got %q", got)
 	}
+	if got := Lines("\n  ", []string{"a\nb", "c"}); got != "a b\n  c" {
+		t.Errorf("want a line for each item, got %q", got)
+	}
+	if got := string(JSON([]byte("{\n \"é\u009b\u202e\ufeff\u2028\uffff\": 1}\n"))); got != "{\n \"é\\u009b\\u202e\\ufeff\\u2028\\uffff\": 1}\n" {
+		t.Errorf("want escapes of JSON, got %q", got)
+	}
 }
 
 func TestAWriterKeepsCharactersWholeThatComeInPieces(t *testing.T) {

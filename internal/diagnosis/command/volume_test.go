@@ -27,6 +27,8 @@ func run(t *testing.T, env map[string]string, args ...string) (stdout, stderr st
 		switch r.URL.Path {
 		case "/api/v1/namespaces/shop/persistentvolumeclaims/data":
 			fmt.Fprint(w, `{"metadata": {"name": "data", "uid": "u"}, "spec": {"volumeName": "pvc-u"}, "status": {"phase": "Bound"}}`)
+		case "/api/v1/namespaces/shop/persistentvolumeclaims/evil":
+			fmt.Fprint(w, "{\"metadata\": {\"name\": \"evil\", \"uid\": \"u\"}, \"spec\": {\"volumeName\": \"pvc\u202e\u009b2J\"}, \"status\": {\"phase\": \"Bound\"}}")
 		default:
 			http.Error(w, `{"message": "not found"}`, http.StatusNotFound)
 		}
@@ -62,6 +64,15 @@ func TestThePluginExitsOneIfTheVolumeHangs(t *testing.T) {
 	var report diagnosis.Report
 	if err := json.Unmarshal([]byte(stdout), &report); err != nil || report.Cause != "claim.missing" || code != 1 || !strings.Contains(stderr, "claim.missing") {
 		t.Errorf("exit %d, %v: %s%s", code, err, stdout, stderr)
+	}
+}
+
+func TestATextOfATenantSteersNoTerminalInADocumentEither(t *testing.T) {
+	for _, form := range []string{"json", "yaml", "table"} {
+		stdout, stderr, _ := run(t, nil, "volume", "shop/evil", "-o", form)
+		if !strings.Contains(stdout, "PersistentVolume pvc\ufffd\ufffd2J") || strings.ContainsAny(stdout+stderr, "\u202e\u009b") {
+			t.Errorf("%s: want the characters replaced, got %q%q", form, stdout, stderr)
+		}
 	}
 }
 

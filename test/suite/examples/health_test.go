@@ -27,6 +27,10 @@ func TestArgoCDShowsTheResultOfTheDriftCheck(t *testing.T) {
 		{name, map[string]string{"result": "drift", "checkedAt": "T", "differences": "a is new\n"}, "Degraded", "drift at T: a is new\n"},
 		{name, map[string]string{"result": "failed", "checkedAt": "T", "error": "HTTP 503"}, "Degraded", "the check failed at T: HTTP 503"},
 		{name, nil, "Healthy", "no drift check has run yet"},
+		{name, map[string]string{"result": "in-sync"}, "Healthy", "in sync at a time that nobody wrote down"},
+		{name, map[string]string{"result": "drift"}, "Degraded", "drift at a time that nobody wrote down: "},
+		{name, map[string]string{"result": "in-sync", "checkedAt": "2026-01-31T06:00:00Z"}, "Degraded", "no drift check since 2026-01-31T06:00:00Z"},
+		{name, map[string]string{"result": "in-sync", "checkedAt": "2999-01-31T06:00:00Z"}, "Healthy", "in sync at 2999-01-31T06:00:00Z"},
 		{"another", map[string]string{"result": "drift"}, "Healthy", ""},
 	} {
 		l := lua.NewState()

@@ -135,3 +135,81 @@ func TestArgoCDRetriesWhenACRDIsMissing(t *testing.T) {
 		}
 	}
 }
+
+// A base of a bundle (--base) may be anywhere in the repository, and a change of it changes what is applied.
+func TestAChangeOfABaseStartsTheCheck(t *testing.T) {
+	var github struct {
+		On struct { // YAML 1.1 reads the key as true
+			PullRequest struct{ Paths []string } `json:"pull_request"`
+		} `json:"true"`
+	}
+	var gitlab map[string]struct{ Rules []struct{ Changes []string } }
+	for _, err := range []error{yaml.Unmarshal(read(t, workflow), &github), yaml.Unmarshal(read(t, pipeline), &gitlab)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	filters := map[string][]string{workflow: github.On.PullRequest.Paths}
+	for _, job := range gitlab {
+		for _, rule := range job.Rules {
+			filters[pipeline] = append(filters[pipeline], rule.Changes...)
+		}
+	}
+	for name, paths := range filters {
+		for _, target := range []string{"vanilla", "standalone", "hypershift"} {
+			if !slices.ContainsFunc(paths, func(p string) bool { return strings.HasPrefix(p, "**/"+target+"/**") }) {
+				t.Errorf("%s: a base for %s starts no check: %q", name, target, paths)
+			}
+		}
+	}
+}
+
+// A line of stderr that begins with :: would be a command to the runner.
+func TestNoTextOfAPullRequestIsACommandOfTheRunner(t *testing.T) {
+	var file struct{ Jobs map[string]githubJob }
+	if err := yaml.Unmarshal(read(t, workflow), &file); err != nil {
+		t.Fatal(err)
+	}
+	generates := 0
+	for name, job := range file.Jobs {
+		for _, step := range job.Steps {
+			at := strings.Index(step.Run, " generate ")
+			if at < 0 {
+				continue
+			}
+			generates++
+			stop, resume := strings.Index(step.Run, `echo "::stop-commands::$stop"`), strings.Index(step.Run, `echo "::$stop::"`)
+			if stop < 0 || stop > at || resume < at {
+				t.Errorf("%s: want the commands stopped around generate: %s", name, step.Run)
+			}
+		}
+	}
+	if generates != 1 {
+		t.Errorf("want one step that runs generate, got %d", generates)
+	}
+}
+
+// A tag of an image may be moved to another program, which would have the rights of the job.
+func TestNoJobThatSignsOrPushesRunsInAnImageByItsTag(t *testing.T) {
+	for _, name := range append(ownWorkflows(t), workflow) {
+		var file struct {
+			Jobs map[string]struct {
+				Permissions any
+				Container   any
+			}
+		}
+		if err := yaml.Unmarshal(read(t, name), &file); err != nil {
+			t.Fatal(err)
+		}
+		for id, job := range file.Jobs {
+			rights, _ := job.Permissions.(map[string]any)
+			container, _ := job.Container.(map[string]any)
+			image, _ := container["image"].(string)
+			for right, value := range rights {
+				if value == "write" && job.Container != nil && !strings.Contains(image, "@sha256:") {
+					t.Errorf("%s: %s has %s: write in the container %v", name, id, right, job.Container)
+				}
+			}
+		}
+	}
+}

@@ -413,6 +413,22 @@ func TestACheckFindsSentencesThatTheCloudDidNotCause(t *testing.T) {
 			d := find(p, "topology.enabled")
 			d.Facts = append(d.Facts, v1alpha1.NamedFact{Name: text})
 		},
+		"addresses that are values": func(p *v1alpha1.Plan) {
+			d := find(p, "defaultClass")
+			d.Facts[0].Value, d.Reason = "run:https://attacker.example/fix.sh, as-root, standard", `run:https://attacker.example/fix.sh, as-root and "standard" is the cloud's default volume type`
+		},
+		"an address in its place": func(p *v1alpha1.Plan) {
+			d := find(p, "defaultClass")
+			d.Facts[0].Value, d.Reason = "https://attacker.example/fix.sh", `"https://attacker.example/fix.sh" is the cloud's default volume type`
+		},
+		"names in a sentence": func(p *v1alpha1.Plan) {
+			d := find(p, "topology.enabled")
+			d.Facts[0].Value, d.Reason = "attacker, az1, az2", "every attacker zone has a volume zone of the same name"
+		},
+		"the source beside another fact": func(p *v1alpha1.Plan) {
+			d := find(p, "topology.enabled")
+			d.Facts[0].Value, d.Facts[1].Value, d.Source = "az1", "az1", string(plan.FromConfig)
+		},
 		"words that are values": func(p *v1alpha1.Plan) {
 			d := find(p, "topology.enabled")
 			d.Facts[0].Value, d.Reason = "az1, run, attacker, first", "run attacker first"
@@ -879,7 +895,7 @@ func TestNamesOfACloudCannotSteerATerminalOrAPage(t *testing.T) {
 		}
 		for stream, text := range map[string]string{"stdout": stdout, "stderr": stderr} {
 			data := slices.Contains(args, "-o") && stream == "stdout" // YAML and JSON for programs; no raw control character there either
-			if data && strings.ContainsAny(text, "\x1b\x07\r\u009b") || !data && steers(text) {
+			if data && strings.ContainsAny(text, "\x1b\x07\r\u009b\u202e") || !data && steers(text) {
 				t.Errorf("%.40q: %s steers a terminal: %.300q", args, stream, text)
 			}
 		}
@@ -893,7 +909,7 @@ func TestNamesOfACloudCannotSteerATerminalOrAPage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if strings.ContainsAny(string(text), "\x1b\x07\r\u009b") {
+		if strings.ContainsAny(string(text), "\x1b\x07\r\u009b\u202e") {
 			t.Errorf("%s holds raw control characters", e.Name())
 		}
 		if e.Name() != "README.md" {
@@ -922,10 +938,14 @@ func TestALinkInTheCheckoutCannotMoveAFileThatACommandWrites(t *testing.T) {
 		}
 	}
 	t.Chdir(t.TempDir())
-	if err := os.WriteFile("hook", nil, 0o755); err != nil {
+	if err := errors.Join(os.WriteFile("hook", nil, 0o755), os.Mkdir("prod", 0o755)); err != nil {
 		t.Fatal(err)
 	}
-	for link, to := range map[string]string{"saved.yaml": profile, "sub": home, "inside.yaml": "hook"} {
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for link, to := range map[string]string{"saved.yaml": profile, "sub": home, "inside.yaml": "hook", "prod/.x": "../hook"} {
 		if err := os.Symlink(to, link); err != nil {
 			t.Fatal(err)
 		}
@@ -943,6 +963,13 @@ func TestALinkInTheCheckoutCannotMoveAFileThatACommandWrites(t *testing.T) {
 		if _, stderr, code := pipeline(t, append(slices.Clone(command), "inside.yaml")...); code != cli.Usage {
 			t.Errorf("%s to a link inside of the checkout: want exit 64, got %d: %s", name, code, stderr)
 		}
+		for dir, file := range map[string]string{"prod": "../inside.yaml", ".": filepath.Join(here, "prod/.x")} {
+			t.Chdir(filepath.Join(here, dir))
+			if _, stderr, code := pipeline(t, append(slices.Clone(command), file)...); code != cli.Usage {
+				t.Errorf("%s to the link %s: want exit 64, got %d: %s", name, file, code, stderr)
+			}
+		}
+		t.Chdir(here)
 		if info, err := os.Stat("hook"); err != nil || info.Size() > 0 {
 			t.Errorf("%s wrote through a link: %v", name, err)
 		}

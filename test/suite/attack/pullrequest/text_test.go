@@ -1,0 +1,317 @@
+package pullrequest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cinder-csi/cinder-csi/generator/cli"
+	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+	"github.com/cinder-csi/cinder-csi/generator/worktree"
+)
+
+// evil is a text that would begin a line of its own: in the log of a runner of GitHub a command, on a terminal whatever its author likes.
+const evil = "::notice title=cinder-csi::up to date\n::notice title=cinder-csi::up to date\n\u202e\u009b2J"
+
+// inQuotes is a text as YAML and JSON write it.
+func inQuotes(text string) string {
+	quoted, _ := json.Marshal(text)
+	return strings.NewReplacer("\u202e", `\u202e`, "\u009b", `\u009b`).Replace(string(quoted))
+}
+
+// Each kind of file that the author of a pull request writes, with such a text as key, as name and as value.
+func TestNoTextOfAFileBeginsALineOfItsOwn(t *testing.T) {
+	quoted := inQuotes(evil)
+	inventory, err := os.ReadFile("../../../../overlays/inventory.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const head = "apiVersion: generator.cinder-csi.io/v1alpha1\nkind: "
+	object := func(kind, name, more string) string {
+		return "apiVersion: v1\nkind: " + kind + "\nmetadata: {name: " + name + ", namespace: cinder-csi}\n" + more
+	}
+	for name, file := range map[string]struct{ config, inventory, plan string }{
+		"key of a configuration":       {config: "spec: {" + quoted + ": 1}\n"},
+		"name in a configuration":      {config: "spec: {storageClasses: {overrides: {" + quoted + ": {fsType: xfs}}}}\n"},
+		"pattern of a configuration":   {config: "spec: {storageClasses: {include: [" + quoted + "]}}\n"},
+		"value of a configuration":     {config: "spec: {driver: {logLevel: " + quoted + "}}\n"},
+		"text of a configuration":      {config: "spec: {clusterID: " + quoted + "}\n"},
+		"default of a configuration":   {config: "spec: {storageClasses: {default: " + quoted + "}}\n"},
+		"zone of a configuration":      {config: "spec: {topology: {zoneMap: {" + quoted + ": " + quoted + "}}}\n"},
+		"version of a configuration":   {config: "apiVersion: generator.cinder-csi.io/" + strings.Trim(quoted, `"`) + "\n"},
+		"escaped version":              {config: "apiVersion: \"generator.cinder-csi.io/" + quoted[1:] + "\n"},
+		"kind of a configuration":      {config: "kind: " + quoted + "\n"},
+		"key of an inventory":          {inventory: head + "Inventory\n" + quoted + ": 1\n"},
+		"state of an inventory":        {inventory: strings.Replace(string(inventory), "state: known", "state: "+quoted, 1)},
+		"volume type of an inventory":  {inventory: strings.Replace(string(inventory), "name: fast", "name: "+quoted, 1)},
+		"default type of an inventory": {inventory: strings.Replace(string(inventory), "value: standard", "value: "+quoted, 1)},
+		"zone of an inventory":         {inventory: strings.Replace(string(inventory), "name: az1", "name: "+quoted, 1)},
+		"reason of an inventory":       {inventory: strings.Replace(string(inventory), "defaultVolumeType:\n  state: known", "defaultVolumeType:\n  state: denied\n  reason: "+quoted, 1)},
+		"outage of an inventory":       {inventory: strings.Replace(string(inventory), "defaultVolumeType:\n  state: known", "defaultVolumeType:\n  state: failed\n  reason: "+quoted, 1)},
+		"microversion of an inventory": {inventory: strings.Replace(string(inventory), `maxMicroversion: "3.70"`, "maxMicroversion: "+quoted, 1)},
+		"key of plan.yaml":             {plan: quoted + ": 1\n"},
+		"class of plan.yaml":           {plan: "decisions:\n  - id: storageClass." + strings.Trim(quoted, `"`) + "\n    value: {volumeType: {id: x, name: " + quoted + "}}\n"},
+		"escaped class of plan.yaml":   {plan: "decisions:\n  - id: \"storageClass." + quoted[1:] + "\n    value: {volumeType: {id: " + quoted + ", name: " + quoted + "}, parameters: {type: " + quoted + "}}\n"},
+		"decision of plan.yaml":        {plan: "decisions:\n  - id: " + quoted + "\n    value: " + quoted + "\n"},
+		"driver of plan.yaml":          {plan: "decisions:\n  - id: driver.name\n    value: " + quoted + "\n    reason: " + quoted + "\n"},
+		"fact of plan.yaml":            {plan: "decisions:\n  - id: topology.enabled\n    value: true\n    facts: [{name: " + quoted + ", value: " + quoted + "}]\n"},
+		"warning of plan.yaml":         {plan: "warnings: [" + quoted + "]\n"},
+		"generator of plan.yaml":       {plan: "generator: " + quoted + "\n"},
+		"newer generator of plan.yaml": {plan: "generator: " + quoted + "\napiVersion: \"generator.cinder-csi.io/v9" + quoted[1:] + "\n"},
+		"region of plan.yaml":          {plan: "cloud: {authURL: " + quoted + ", region: " + quoted + ", projectID: " + quoted + "}\n"},
+		"target of plan.yaml":          {plan: "target: " + quoted + "\n"},
+		"base of plan.yaml":            {plan: "base: " + quoted + "\n"},
+		"file of plan.yaml":            {plan: "files: [{path: " + quoted + ", sha256: x}]\n"},
+		"setting of plan.yaml":         {plan: "config: {storageClasses: {overrides: {" + quoted + ": {fsType: xfs}}}}\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := bundleOf(t, "vanilla", "helm")
+			in := "../../../../overlays/inventory.yaml"
+			var more []string
+			write := func(name, text string) string {
+				path := filepath.Join(t.TempDir(), name)
+				if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return path
+			}
+			if file.config != "" {
+				more = []string{"--config", write("d.yaml", file.config)}
+			}
+			if file.inventory != "" {
+				in = write("i.yaml", file.inventory)
+			}
+			if file.plan != "" {
+				path := filepath.Join(dir, worktree.PlanFile)
+				text, err := os.ReadFile(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				key, _, _ := strings.Cut(file.plan, ":")
+				var kept []string // the plan without what the attack has in its place
+				inside := false
+				for line := range strings.Lines(string(text)) {
+					if line[0] != ' ' && line[0] != '-' {
+						inside = strings.HasPrefix(line, key+":") || strings.HasPrefix(line, "apiVersion:") && strings.Contains(file.plan, "\napiVersion:")
+					}
+					if !inside {
+						kept = append(kept, line)
+					}
+				}
+				if err := os.WriteFile(path, []byte(strings.Join(kept, "")+file.plan), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			check := filepath.Join(dir, worktree.PlanFile)
+			commands := [][]string{append([]string{"generate", "--inventory", in, "--output-dir", dir, "--check"}, more...)}
+			if file.plan == "" {
+				commands = append(commands, append([]string{"plan", "--inventory", in, "--target", "vanilla"}, more...), append([]string{"plan", "--inventory", in, "--target", "vanilla", "-o", "yaml"}, more...))
+			} else {
+				commands = append(commands, []string{"generate", "--inventory", in, "--output-dir", dir}, []string{"plan", "--inventory", in, "--check", check},
+					[]string{"validate", dir}, []string{"explain", "topology.enabled", dir}, []string{"explain", "storageclass.x", dir})
+			}
+			for _, args := range commands {
+				noLineOfItsOwn(t, args)
+			}
+		})
+	}
+	for name, files := range map[string]map[string]string{
+		"kind of an object":         {"own.yaml": object(quoted, "x", "")},
+		"name of an object":         {"own.yaml": object("ConfigMap", quoted, "")},
+		"key of an object":          {"own.yaml": object("ConfigMap", "x", quoted+": 1\n")},
+		"data of an object":         {"own.yaml": object("ConfigMap", "x", "data: {"+quoted+": "+quoted+"}\n")},
+		"two objects of a name":     {"own.yaml": object("ConfigMap", quoted, "") + "---\n" + object("ConfigMap", quoted, "")},
+		"broken object":             {"own.yaml": object("ConfigMap", "x", "data: "+quoted+"\n")},
+		"key of a kustomization":    {"kustomization.yaml": header + quoted + ": 1\n"},
+		"name in a kustomization":   {"kustomization.yaml": header + "resources: [" + quoted + "]\n"},
+		"value of a kustomization":  {"kustomization.yaml": header + "resources: " + quoted + "\n"},
+		"order of a kustomization":  {"kustomization.yaml": header + "resources: [own.yaml]\nsortOptions: {order: " + quoted + "}\n", "own.yaml": object("ConfigMap", "x", "")},
+		"patch of a kustomization":  {"kustomization.yaml": header + "resources: [own.yaml]\npatches: [{path: p.yaml, target: {kind: " + quoted + "}}]\n", "p.yaml": "[{op: test, path: " + quoted + ", value: " + quoted + "}]\n", "own.yaml": object("ConfigMap", "x", "")},
+		"operation of a patch":      {"kustomization.yaml": header + "resources: [own.yaml]\npatches: [{path: p.yaml}]\n", "p.yaml": "[{op: " + quoted + "}]\n", "own.yaml": object("ConfigMap", "x", "")},
+		"annotation of a namespace": {"namespace.yaml": "apiVersion: v1\nkind: Namespace\nmetadata: {name: cinder-csi, annotations: {" + quoted + ": " + quoted + "}}\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := bundleOf(t, "vanilla", "kustomize")
+			if _, own := files["kustomization.yaml"]; !own && files["own.yaml"] != "" {
+				text, err := os.ReadFile(filepath.Join(dir, "kustomization.yaml"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				files["kustomization.yaml"] = strings.Replace(string(text), "resources:\n", "resources:\n  - own.yaml\n", 1)
+			}
+			forge(t, dir, files)
+			for _, args := range [][]string{{"validate", dir}, {"explain", "configmap/nothing", "data", dir}, {"explain", "nothing/x", "data", dir}} {
+				noLineOfItsOwn(t, args)
+			}
+		})
+	}
+	for name, text := range map[string]string{"name of a values": "chartVersion: " + quoted + "\n", "key of values": quoted + ": 1\n", "value of values": "driver: {logLevel: " + quoted + "}\n"} {
+		t.Run(name, func(t *testing.T) {
+			dir := bundleOf(t, "vanilla", "helm")
+			forge(t, dir, map[string]string{"values.yaml": text})
+			noLineOfItsOwn(t, []string{"validate", dir})
+		})
+	}
+}
+
+func noLineOfItsOwn(t *testing.T, args []string) {
+	t.Helper()
+	stdout, stderr, _ := pipeline(t, args...)
+	for line := range strings.Lines(stdout + "\n" + stderr) {
+		begin := line
+		if slices.Contains(args, "--check") || args[0] == "validate" { // what a pipeline runs; a runner skips spaces
+			begin = strings.TrimLeft(line, " \t")
+		}
+		if strings.HasPrefix(begin, "::") || strings.ContainsAny(line, "\u202e\u009b") {
+			t.Errorf("%.60q: got the line %q", args, line)
+		}
+	}
+}
+
+// The base of a checkout, which a check of its bundle reads.
+func TestNoTextOfABaseBeginsALineOfItsOwn(t *testing.T) {
+	quoted := inQuotes(evil)
+	inventory, err := filepath.Abs("../../../../overlays/inventory.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkout := t.TempDir()
+	if err := os.CopyFS(filepath.Join(checkout, "src"), os.DirFS(manifests)); err != nil {
+		t.Fatal(err)
+	}
+	dir := bundle(t, filepath.Join(checkout, "out"), "vanilla", "kustomize", "--base", "../src")
+	t.Chdir(checkout)
+	for name, more := range map[string]string{
+		"rbac.yaml":          "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + quoted + ", namespace: cinder-csi}\ndata: {a: " + quoted + "}\n",
+		"kustomization.yaml": "\n" + quoted + ": 1\n",
+	} {
+		file := filepath.Join("src/vanilla", name)
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, append(bytes.Clone(text), more...), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		noLineOfItsOwn(t, []string{"generate", "--inventory", inventory, "--output-dir", dir, "--check"})
+		noLineOfItsOwn(t, []string{"validate", dir, "--base", "../src"})
+		if err := os.WriteFile(file, text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A link of a checkout shows no file of the machine, whose keys a message would repeat.
+func TestALinkInTheCheckoutCannotShowAnotherFile(t *testing.T) {
+	dir := bundleOf(t, "vanilla", "helm")
+	home := filepath.Join(t.TempDir(), "config.json")
+	inventory, err := filepath.Abs("../../../../overlays/inventory.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkout := t.TempDir()
+	t.Chdir(checkout)
+	if err := errors.Join(os.WriteFile(home, []byte(`{"s3cret": {}}`), 0o600), os.Symlink(home, "link.yaml"), os.Symlink(filepath.Dir(home), "sub"), os.Mkdir("shared", 0o755),
+		os.WriteFile("shared/d.yaml", []byte("spec: {size: large}\n"), 0o644), os.Symlink("shared/d.yaml", "inside.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{"link.yaml", "sub/config.json", filepath.Join(checkout, "link.yaml")} {
+		for _, args := range [][]string{
+			{"generate", "--inventory", inventory, "--output-dir", dir, "--check", "--config", file},
+			{"plan", "--inventory", inventory, "--target", "vanilla", "--config", file},
+			{"plan", "--inventory", file, "--target", "vanilla"},
+			{"plan", "--inventory", inventory, "--check", file},
+			{"import", file},
+		} {
+			stdout, stderr, code := pipeline(t, args...)
+			if code != cli.Usage || !strings.Contains(stderr, "leads out of the working directory") || strings.Contains(stdout+stderr, "s3cret") {
+				t.Errorf("%v: want exit 64, got %d: %s%s", args, code, stdout, stderr)
+			}
+		}
+	}
+	if _, stderr, code := pipeline(t, "plan", "--inventory", inventory, "--target", "vanilla", "--config", "inside.yaml"); code != cli.OK {
+		t.Errorf("a link within the checkout: want exit 0, got %d: %s", code, stderr)
+	}
+	read, written, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer read.Close()
+	_, _ = written.WriteString("spec: {size: large}\n")
+	written.Close()
+	t.Chdir("/")
+	if _, stderr, code := pipeline(t, "plan", "--inventory", inventory, "--target", "vanilla", "--config", "/dev/fd/"+fmt.Sprint(read.Fd())); code != cli.OK {
+		t.Errorf("the substitution of a process: want exit 0, got %d: %s", code, stderr)
+	}
+}
+
+// What the credential of a pipeline may not read comes from plan.yaml, which the author of the pull request writes.
+func TestACheckShowsEachFactThatStaysFromPlanYAML(t *testing.T) {
+	text, err := os.ReadFile("../../../../overlays/inventory.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	inv, err := v1alpha1.DecodeInventory("inventory.yaml", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inv.DefaultVolumeType = v1alpha1.Fact[string]{State: v1alpha1.Denied, Reason: "HTTP 403"}
+	inv.Backup = v1alpha1.Fact[v1alpha1.Backup]{State: v1alpha1.Denied, Reason: "HTTP 403"}
+	cinder := inv.Services.Value["block-storage"]
+	cinder.Versions, cinder.MaxMicroversion = v1alpha1.Denied, ""
+	inv.Services.Value["block-storage"] = cinder
+	for i := range inv.VolumeTypes.Value {
+		inv.VolumeTypes.Value[i].Specs, inv.VolumeTypes.Value[i].Zones = v1alpha1.Denied, nil
+	}
+	if text, err = v1alpha1.YAML(inv); err != nil {
+		t.Fatal(err)
+	}
+	poor := filepath.Join(t.TempDir(), "inventory.yaml")
+	if err := os.WriteFile(poor, text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	dir := bundleOf(t, "vanilla", "kustomize")
+	plan := filepath.Join(dir, worktree.PlanFile)
+	check := []string{"generate", "--inventory", poor, "--output-dir", dir, "--check"}
+	facts := map[string]string{"defaultVolumeType": "standard", "services.block-storage.snapshotInUse": "true", "backup": "known"}
+	for _, args := range [][]string{check, append(slices.Clone(check), "-o", "markdown"), append(slices.Clone(check), "-o", "json"), {"plan", "--inventory", poor, "--check", plan}} {
+		stdout, stderr, code := pipeline(t, args...)
+		for name, value := range facts {
+			if code != cli.OK || !strings.Contains(strings.ReplaceAll(stdout, "\\_", "_"), name+" stays as in the last plan ("+value+")") {
+				t.Errorf("%v: want exit 0 and %s on stdout, got %d: %s%s", args[2:], name, code, stdout, stderr)
+			}
+		}
+		if !strings.Contains(stdout, "the zones of volume types stay as in the last plan (") {
+			t.Errorf("%v: want the zones on stdout, got %s", args[2:], stdout)
+		}
+	}
+	whole, err := os.ReadFile(plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range facts {
+		for _, text := range []string{"run attacker first", "https://attacker.example", "az9", "\"x\\nattacker\"", "denied"} {
+			forged := bytes.ReplaceAll(whole, []byte("- name: "+name+"\n        value: "+value), []byte("- name: "+name+"\n        value: "+text))
+			if quotes := bytes.ReplaceAll(whole, []byte("- name: "+name+"\n        value: \""+value+"\""), []byte("- name: "+name+"\n        value: "+text)); bytes.Equal(forged, whole) {
+				forged = quotes
+			}
+			if bytes.Equal(forged, whole) {
+				t.Fatalf("plan.yaml has no fact %s: %s", name, whole)
+			}
+			if err := os.WriteFile(plan, forged, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			forge(t, dir, nil)
+			stdout, stderr, code := pipeline(t, check...)
+			if code != cli.Different || strings.Contains(stdout, "kept: "+name) {
+				t.Errorf("%s %q: want exit 2, and not that it is kept, got %d: %s%s", name, text, code, stdout, stderr)
+			}
+		}
+	}
+}
