@@ -2,7 +2,6 @@ package command
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"io"
 	"os"
@@ -11,11 +10,9 @@ import (
 	"strings"
 	"sync"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 
-	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
@@ -33,18 +30,16 @@ const (
 	memoryOfGiB = 16 << 20
 	// keptMemory is what a check leaves for those that need little, if it can: eight of them.
 	keptMemory = 8 * leastMemory
-	memoryPoll = time.Second // between two looks at what other programs of the node leave
 )
 
 // memory shares the memory of a node among the checks. One gets at most what its disk can need, so that a check that lasts for hours leaves the
-// rest to others.
+// rest to others. Nobody waits for memory: a check may hang on a dead disk.
 type memory struct {
 	available func() (bytes uint64, known bool)
 	used      func(pid int) uint64
 
 	mu      sync.Mutex
 	running map[*grant]bool
-	ended   chan struct{} // closed when a check ends
 }
 
 // grant is what a check may take.
@@ -57,30 +52,12 @@ type grant struct {
 var checks = newMemory(availableMemory, usedMemory)
 
 func newMemory(available func() (uint64, bool), used func(int) uint64) *memory {
-	return &memory{available: available, used: used, running: map[*grant]bool{}, ended: make(chan struct{})}
+	return &memory{available: available, used: used, running: map[*grant]bool{}}
 }
 
-// take waits until the node has memory for a check of a disk of that size. Busy if ctx ends first: a check may hang on a dead disk.
-func (m *memory) take(ctx context.Context, size volume.Size) (*grant, error) {
-	defer volume.BeginStep(ctx, "waiting for memory for a check of a file system")()
-	for {
-		g, ended := m.try(size)
-		if g != nil {
-			return g, nil
-		}
-		select {
-		case <-ended:
-		case <-time.After(memoryPoll):
-		case <-ctx.Done():
-			return nil, volume.Errorf(volume.Busy, "the other checks of file systems on this node may take all its memory. This one waited for %d MiB and did not begin; a retry waits again",
-				leastMemory>>20).Cause(cause.NodeMemory)
-		}
-	}
-}
-
-// try returns what a check may take, or nil if the others may take all of it. The first one always gets something. What the others have taken
+// take returns what a check of a disk of that size may take: leastMemory also where the others may take all that the node has. What they have taken
 // already is not available to begin with.
-func (m *memory) try(size volume.Size) (*grant, <-chan struct{}) {
+func (m *memory) take(size volume.Size) *grant {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	g := &grant{}
@@ -88,21 +65,16 @@ func (m *memory) try(size volume.Size) (*grant, <-chan struct{}) {
 		for other := range m.running {
 			left -= min(left, other.bytes-min(other.bytes, m.used(other.pid)))
 		}
-		if left < leastMemory && len(m.running) > 0 {
-			return nil, m.ended
-		}
 		g.bytes = max(leastMemory, min(leastMemory+uint64(size.RoundUp())*memoryOfGiB, left/8*7, left-min(left, keptMemory)))
 	}
 	m.running[g] = true
-	return g, nil
+	return g
 }
 
 func (m *memory) give(g *grant) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.running, g)
-	close(m.ended)
-	m.ended = make(chan struct{})
 }
 
 // bind gives the process of a check its limit. If the node has no memory left all the same, the kernel kills the process before any pod. Both are
