@@ -13,19 +13,11 @@ func WithCaller(ctx, caller context.Context) context.Context {
 	return context.WithValue(ctx, callerKey{}, caller)
 }
 
-// CallerOf returns the context of WithCaller, or ctx if it has none.
-func CallerOf(ctx context.Context) context.Context {
-	if caller, outlives := ctx.Value(callerKey{}).(context.Context); outlives {
-		return caller
-	}
-	return ctx
-}
-
 // CallerLeft returns why nobody waits for a request that is not sent yet. It returns nil while the caller waits, and for a context without
 // WithCaller.
 func CallerLeft(ctx context.Context) error {
-	caller := CallerOf(ctx)
-	if caller == ctx {
+	caller, outlives := ctx.Value(callerKey{}).(context.Context)
+	if !outlives {
 		return nil
 	}
 	if by, ends := caller.Deadline(); ends && !time.Now().Before(by) {
@@ -37,8 +29,10 @@ func CallerLeft(ctx context.Context) error {
 // StartBy returns the time by which a request must be sent: the deadline of ctx or of its caller, whichever is earlier.
 func StartBy(ctx context.Context) (time.Time, bool) {
 	deadline, bounded := ctx.Deadline()
-	if by, ends := CallerOf(ctx).Deadline(); ends && (!bounded || by.Before(deadline)) {
-		return by, true
+	if caller, outlives := ctx.Value(callerKey{}).(context.Context); outlives {
+		if by, ends := caller.Deadline(); ends && (!bounded || by.Before(deadline)) {
+			return by, true
+		}
 	}
 	return deadline, bounded
 }

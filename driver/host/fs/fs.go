@@ -270,8 +270,7 @@ func (t *Tools) restoreSuperblock(ctx context.Context, d *disk.Disk, backup back
 // fsck runs fsck.ext4, which then opens no other disk. The journal that it replays may replace the superblock by one that names another device
 // for the journal, and CheckSingleDevice cannot see that before. With -j, e2fsck takes /dev/null for such a journal, and fails.
 func (t *Tools) fsck(ctx context.Context, d *disk.Disk, args ...string) (command.Result, error) {
-	whole := volume.WithCaller(context.WithoutCancel(ctx), ctx) // it may wait for memory no longer than its caller does
-	return command.Ask(whole, t.run, "fsck.ext4", slices.Concat([]string{"-j", "/dev/null"}, args, []string{d.Path})...)
+	return command.Ask(context.WithoutCancel(ctx), t.run, "fsck.ext4", slices.Concat([]string{"-j", "/dev/null"}, args, []string{d.Path})...)
 }
 
 // Grow makes the file system that is mounted at path as large as its disk. It does nothing if it is that large already.
