@@ -118,14 +118,14 @@ func TestAnAnswerIsReadToItsBoundAndNoFurther(t *testing.T) {
 		body   io.Reader
 		want   int // bytes, or -1 for an error
 	}{
-		"as large as a page may be":  {"/volumes/detail", 200, io.LimitReader(endless.Byte(' '), 8<<20), 8<<20},
+		"as large as a page may be":  {"/volumes/detail", 200, io.LimitReader(endless.Byte(' '), 8<<20), 8 << 20},
 		"one byte more":              {"/volumes/detail", 200, io.LimitReader(endless.Byte(' '), 8<<20+1), -1},
 		"without end":                {"/volumes/detail", 200, endless.Byte(' '), -1},
-		"a login":                    {"/v3/auth/tokens", 201, io.LimitReader(endless.Byte(' '), 512<<10), 512<<10},
+		"a login":                    {"/v3/auth/tokens", 201, io.LimitReader(endless.Byte(' '), 512<<10), 512 << 10},
 		"a login of more":            {"/v3/auth/tokens", 201, io.LimitReader(endless.Byte(' '), 512<<10+1), -1},
-		"an error without end":       {"/volumes/detail", 500, endless.Byte('x'), 64<<10},
+		"an error without end":       {"/volumes/detail", 500, endless.Byte('x'), 64 << 10},
 		"a short error":              {"/volumes/detail", 404, strings.NewReader("no"), 2},
-		"as many values as there be": {"/volumes/detail", 200, io.LimitReader(endless.Byte(','), 256<<10), 256<<10},
+		"as many values as there be": {"/volumes/detail", 200, io.LimitReader(endless.Byte(','), 256<<10), 256 << 10},
 		"many short values":          {"/volumes/detail", 200, io.LimitReader(endless.Byte(','), 256<<10+1), -1},
 		"commas in a string":         {"/volumes/detail", 200, io.MultiReader(strings.NewReader(`"\"`), io.LimitReader(endless.Byte(','), 256<<10+1)), 256<<10 + 4},
 	} {
