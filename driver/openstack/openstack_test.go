@@ -586,6 +586,10 @@ func TestAnswersHaveTheirKind(t *testing.T) {
 		"policy for a list":         {"volumes", 403, "Policy doesn't allow", volume.PermissionDenied},
 		"too many requests":         {"detach", 429, "", volume.Unavailable},
 		"rate limited by a proxy":   {"volume", 498, "", volume.Unavailable},
+		"a write limited by it":     {"detach", 498, "", volume.Unavailable},
+		"no such method":            {"detach", 405, "", volume.Unimplemented},
+		"server in error":           {"attach", 409, "Cannot 'attach_volume' instance while it is in vm_state error", volume.Conflict},
+		"server locked":             {"attach", 409, "Instance is locked", volume.Busy},
 		"server error":              {"create", 500, "The server has either erred or is incapable of performing the requested operation.", volume.Unavailable},
 		"bad gateway":               {"attach", 502, "", volume.Unavailable},
 		"not implemented":           {"detach", 501, "", volume.Unimplemented},
@@ -671,6 +675,32 @@ func TestAnAnswerOfTheServiceNeedsNoRequestID(t *testing.T) {
 	c, _ := connect(t, answer{status: 401, header: map[string]string{"X-Openstack-Request-Id": "", "WWW-Authenticate": "Keystone uri=\"https://k\""}})
 	if _, err := c.Volume(t.Context(), volumeID); !volume.Is(err, volume.PermissionDenied) {
 		t.Errorf("the Keystone middleware: %v", err)
+	}
+}
+
+// Advice belongs to one answer to one request. Beside that it sends an operator to the wrong place.
+func TestAdviceIsForOneAnswerOfOneRequest(t *testing.T) {
+	t.Parallel()
+	for words, test := range map[string]struct {
+		text, operation string
+		status          int // 0 is any
+	}{
+		"nova-compute is down":      {"Service is unavailable at this time.", "detach", 409},
+		"the role that may create":  {"Key manager error", "create", 0},
+		"in status error_deleting,": {"Invalid volume: Unable to delete encryption key for volume.", "delete", 0},
+	} {
+		for _, operation := range []string{"detach", "attach", "create", "delete", "volume"} {
+			for _, status := range []int{400, 409} {
+				for _, text := range []string{test.text, "another reason"} {
+					c, _ := connect(t, answer{status: status, body: `{"badRequest": {"message": "` + text + `"}}`})
+					err := operationNamed(t, operation).run(t.Context(), c)
+					want := operation == test.operation && text == test.text && (status == test.status || test.status == 0)
+					if said := strings.Contains(err.Error(), words); said != want {
+						t.Errorf("%s, HTTP %d: want the advice %t: %v", operation, status, want, err)
+					}
+				}
+			}
+		}
 	}
 }
 

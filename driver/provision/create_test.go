@@ -213,6 +213,25 @@ func TestCreateNeverDeletesAFailedVolumeThatItDoesNotOwn(t *testing.T) {
 	}
 }
 
+// A create may take hours, and at its end the volume differs all the same.
+func TestCreateDoesNotWaitForAVolumeThatDiffers(t *testing.T) {
+	for name, change := range map[string]func(*CreateSpec){
+		"larger":     func(spec *CreateSpec) { spec.Size.Required = volume.GiB(2) },
+		"of a clone": func(spec *CreateSpec) { spec.Source = cloudtest.VolumeID(9) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				spec, began := gib, time.Now()
+				change(&spec)
+				_, err := service(cloudtest.New(t, cloudtest.OwnVolume(1, volume.Creating))).Create(cloudtest.Within(t, 60), spec)
+				if cloudtest.WantKind(t, err, volume.Incompatible, false); time.Since(began) > time.Second {
+					t.Errorf("it took %v", time.Since(began))
+				}
+			})
+		})
+	}
+}
+
 func TestCreateWithAVolumeThatDiffersIsIncompatible(t *testing.T) {
 	for name, change := range map[string]func(v *volume.Volume, spec *CreateSpec){
 		"smaller":             func(_ *volume.Volume, spec *CreateSpec) { spec.Size.Required = volume.GiB(2) },

@@ -475,7 +475,7 @@ func TestCallIs(t *testing.T) {
 	c := Call{Service: "compute", Method: "DELETE", Path: "/servers/{server}/os-volume_attachments/{volume}", Microversion: ""}
 	for path, want := range map[string]bool{
 		"/compute/v2.1/servers/a/os-volume_attachments/b": true, "/v2.1/servers/a/os-volume_attachments": false, "/v2.1/servers/a/other/b": false,
-		"/": false,
+		"/": false, "/servers/a/os-volume_attachments/b": true, "/a/os-volume_attachments/b": false,
 	} {
 		if c.Is("DELETE", path, "") != want {
 			t.Errorf("%s: want %v", path, want)

@@ -533,3 +533,18 @@ func TestAnErrorHoldsNoSecretUnlessItIsAShortWord(t *testing.T) {
 		}
 	}
 }
+
+// A login may have no token yet, and a text without a token stays as it is, whatever its form.
+func TestAShortTokenIsTakenOutOfNothing(t *testing.T) {
+	t.Parallel()
+	for token, want := range map[string]string{"": "no seven77 or eight888", "seven77": "no seven77 or eight888", "eight888": "no seven77 or " + redacted} {
+		answer := struct {
+			Text  string
+			Later json.RawMessage
+		}{"no seven77 or eight888", json.RawMessage("no seven77 or eight888")}
+		cleaner{[]string{token}}.clean(&answer)
+		if answer.Text != want || string(answer.Later) != want {
+			t.Errorf("token %q: %q and %q", token, answer.Text, answer.Later)
+		}
+	}
+}

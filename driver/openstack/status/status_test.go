@@ -455,6 +455,39 @@ func TestReadsInsteadOfAListingComeHalfAsOften(t *testing.T) {
 	})
 }
 
+// A cloud whose listings fail gets no more reads at a time than it can bear.
+func TestReadsAtATimeAreBounded(t *testing.T) {
+	t.Parallel()
+	prepare := func(c *cloudOf) {
+		c.project, c.latency = hundred(), time.Second
+		c.becomes(volume.Available, 10*time.Second)
+		c.fail = func(call string, _ time.Duration) error {
+			if strings.HasPrefix(call, "volume") {
+				return nil
+			}
+			return volume.Errorf(volume.Unavailable, "no")
+		}
+	}
+	inBubble(t, prepare, func(t *testing.T, h *Hub, c *cloudOf) {
+		if err := errors.Join(awaitAll(t.Context(), h, c.project, available)...); err != nil {
+			t.Error(err)
+		}
+		most := 0
+		for _, now := range c.times {
+			n := 0
+			for i, began := range c.times {
+				if strings.HasPrefix(c.calls[i], "volume") && began <= now && now < began+c.latency {
+					n++
+				}
+			}
+			most = max(most, n)
+		}
+		if most != 64 {
+			t.Errorf("%d reads at a time", most)
+		}
+	})
+}
+
 // A listing that takes long and does not fail (a large project, a database without an index) costs its waiters two seconds, and no more. Where
 // single reads are slow too, the cloud is, and gets no more requests than before.
 func TestAListingThatIsSlowSendsItsWaitersToReads(t *testing.T) {
