@@ -59,7 +59,11 @@ error of the driver, such as attach.reserved. It needs no bundle.`,
 			if err := checkGivenBase(dir, base); err != nil {
 				return err
 			}
-			objects, err := verify.ObjectsAt(dir.Path, base, tree, dir.Plan.Target, dir.Plan.Format)
+			outside, err := w.base(dir.Path, base, dir.Plan.Target, dir.Plan.Format)
+			if err != nil {
+				return err
+			}
+			objects, err := verify.ObjectsAt(dir.Path, outside, tree, dir.Plan.Target, dir.Plan.Format)
 			if err != nil {
 				return err
 			}

@@ -126,7 +126,7 @@ func build(t *testing.T, dir string) *explainer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	objects, _, err := verify.BundleAt(dir, "", tree, opened.Plan.Target, opened.Plan.Format)
+	objects, _, err := verify.BundleAt(dir, nil, tree, opened.Plan.Target, opened.Plan.Format)
 	if err != nil {
 		t.Fatal(err)
 	}
