@@ -35,8 +35,8 @@ func checkGivenBase(dir *worktree.Dir, base string) error {
 // errNoBase says that nothing is where the base of a bundle should be.
 var errNoBase = errors.New("no checkout of manifests/ (the path is relative to the bundle directory)")
 
-// base are the files of manifests/ that a bundle may refer to, by their path from its directory, once the disk has them as this version makes them.
-// The build does not read the disk: kustomize follows links, chooses among names and leaves files out by rules of its own, and Argo CD and Flux have others.
+// base are the files of manifests/ that a bundle may refer to, by their path from its directory. The disk must have them as this version makes them,
+// and the build does not read it again. By rules of their own kubectl, Argo CD and Flux follow links, choose among names and leave files out.
 func (w *World) base(dir, base string, target v1alpha1.Target, format v1alpha1.Format) (map[string][]byte, error) {
 	if base == "" || format != v1alpha1.Kustomize {
 		return nil, nil
