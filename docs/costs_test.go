@@ -42,7 +42,7 @@ func generated(t *testing.T, target, distribution string) ([]verify.Object, stri
 	world := cli.World{
 		Stdin: &bytes.Buffer{}, Stdout: io.Discard, Stderr: &messages, Version: "test", ReadOnly: true, Env: func(string) string { return "" },
 		Open: func(name string) (io.ReadCloser, error) { return os.Open(name) },
-		Verify: func(dir, base string, tree map[string][]byte, target v1alpha1.Target, format v1alpha1.Format) (all []verify.Object, _ []verify.Finding, err error) {
+		Verify: func(dir string, base, tree map[string][]byte, target v1alpha1.Target, format v1alpha1.Format) (all []verify.Object, _ []verify.Finding, err error) {
 			objects, err = verify.ObjectsAt(dir, base, tree, target, format)
 			return objects, nil, err
 		},

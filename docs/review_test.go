@@ -35,7 +35,7 @@ func TestTheCommandsOfTheReviewPageRun(t *testing.T) {
 		r.run(t, block[1], 0)
 	}
 	r.sim.AddVolumeType(openstacksim.VolumeType{ID: "5f0c0f3e-7d7c-4f5e-9a53-0d3f2f1c7a10", Name: "archive"})
-	changes := r.run(t, "sh prod/drift.sh", 2)
+	changes := r.run(t, `sh "$CINDER_CSI/examples/gitops/pipelines/drift.sh" prod`, 2)
 	output := regexp.MustCompile("(?s)(<!-- changes -->\n```markdown\n).*?(```\n)")
 	want := output.ReplaceAllString(page, "${1}"+strings.ReplaceAll(changes, "$", "$$")+"${2}")
 	if *update {

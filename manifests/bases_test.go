@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 
 	"github.com/cinder-csi/cinder-csi/generator/bundle"
+	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/generator/verify"
 	"github.com/cinder-csi/cinder-csi/manifests"
 )
@@ -40,9 +42,13 @@ const readme = `# The base of %[1]s
 
 func rendered(t *testing.T) bundle.Tree {
 	t.Helper()
-	tree, err := bundle.Bases(verify.Chart)
-	if err != nil {
-		t.Fatal(err)
+	tree := bundle.Tree{}
+	for _, target := range []v1alpha1.Target{v1alpha1.Vanilla, v1alpha1.Standalone, v1alpha1.HostedControlPlane} {
+		base, err := bundle.Base(verify.Chart, target)
+		if err != nil {
+			t.Fatal(err)
+		}
+		maps.Copy(tree, base.At(string(target)))
 	}
 	for plane := range planes {
 		tree[plane+"/README.md"] = fmt.Appendf(nil, readme, plane, strings.Split(plane, "/")[0])

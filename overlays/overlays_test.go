@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/cinder-csi/cinder-csi/generator/bundle"
 	"github.com/cinder-csi/cinder-csi/generator/cli"
 	"github.com/cinder-csi/cinder-csi/generator/verify"
 	"github.com/cinder-csi/cinder-csi/generator/worktree"
@@ -166,7 +167,11 @@ func build(t *testing.T, target, format string) map[string]map[string]any {
 	if err != nil {
 		t.Fatal(err)
 	}
-	objects, findings, err := verify.BundleAt(example, base, tree, dir.Plan.Target, dir.Plan.Format)
+	outside, err := bundle.Base(verify.Chart, dir.Plan.Target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects, findings, err := verify.BundleAt(example, outside.At(base+"/"+target), tree, dir.Plan.Target, dir.Plan.Format)
 	if err != nil || len(findings) > 0 || len(objects) == 0 {
 		t.Fatalf("%s: %d objects, %v, %v", example, len(objects), findings, err)
 	}

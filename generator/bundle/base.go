@@ -23,33 +23,40 @@ func (p *plane) baseValues() map[string]any {
 	}
 }
 
-// Bases are the bases of all targets, with the default names: what manifests/ has, by its path there.
-func Bases(chart Chart) (Tree, error) {
+// Base is the base of a target, with the default names: what manifests/TARGET has, by its path there.
+func Base(chart Chart, target v1alpha1.Target) (Tree, error) {
 	t := Tree{}
-	for _, target := range []v1alpha1.Target{v1alpha1.Vanilla, v1alpha1.Standalone, v1alpha1.HostedControlPlane} {
-		planes, err := planesOf(plan.Unconfigured(target))
+	planes, err := planesOf(plan.Unconfigured(target))
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range planes {
+		objects, err := p.rendering(chart, p.baseValues(), true)
+		if err == nil {
+			err = p.writeBase(t, p.dir, objects, func(*rendered) bool { return true })
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", p.basePath(), err)
+		}
+		namespaces, err := p.withNamespaces(rendering{})
 		if err != nil {
 			return nil, err
 		}
-		for _, p := range planes {
-			objects, err := p.rendering(chart, p.baseValues(), true)
-			if err == nil {
-				err = p.writeBase(t, p.basePath(), objects, func(*rendered) bool { return true })
-			}
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", p.basePath(), err)
-			}
-			namespaces, err := p.withNamespaces(rendering{})
-			if err != nil {
-				return nil, err
-			}
-			// Beside the kustomization, as in a bundle: people need them first, for the Secret with the credentials.
-			if err := p.writeFile(t, path.Join(p.basePath(), namespaceFile), namespaces[namespaceFile]); err != nil {
-				return nil, err
-			}
+		// Beside the kustomization, as in a bundle: people need them first, for the Secret with the credentials.
+		if err := p.writeFile(t, path.Join(p.dir, namespaceFile), namespaces[namespaceFile]); err != nil {
+			return nil, err
 		}
 	}
 	return t, nil
+}
+
+// At is the tree with its files in a directory.
+func (t Tree) At(dir string) Tree {
+	moved := Tree{}
+	for name, text := range t {
+		moved[path.Join(dir, name)] = text
+	}
+	return moved
 }
 
 // basePath is where manifests/ has the base of the plane.

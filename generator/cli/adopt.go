@@ -13,6 +13,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/generator/plan"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/internal/cluster"
+	"github.com/cinder-csi/cinder-csi/internal/printable"
 )
 
 func newAdoptCommand(w *World, shared *common) *cobra.Command {
@@ -111,7 +112,7 @@ func printParts(out io.Writer, parts []migrate.Part) error {
 	for i, part := range parts {
 		fmt.Fprintf(&b, "%s%s\n", strings.Repeat("\n", min(i, 1)), part.Title)
 		for n, step := range part.Steps {
-			fmt.Fprintf(&b, "\n%d. %s\n", n+1, step.Text)
+			fmt.Fprintf(&b, "\n%d. %s\n", n+1, printable.Line(step.Text))
 			for _, command := range step.Commands {
 				fmt.Fprintf(&b, "       %s\n", strings.ReplaceAll(command, "\n", "\n       "))
 			}

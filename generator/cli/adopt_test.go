@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/cinder-csi/cinder-csi/generator/migrate"
 )
 
 // vanillaBundle is the directory of a bundle for upstream's driver name.
@@ -332,5 +334,15 @@ func TestAdoptEndsEveryControllerThatRuns(t *testing.T) {
 				t.Errorf("want %q and the object saved, got exit %d: %s%s", c.want, code, stdout, stderr)
 			}
 		})
+	}
+}
+
+// The owner of a workload may have any name, and a person runs what stands in a line of its own.
+func TestANameOfTheClusterBeginsNoLineOfAStep(t *testing.T) {
+	var out strings.Builder
+	parts := []migrate.Part{{Title: "Before", Steps: []migrate.Step{{Text: "Deployment x\n\n       kubectl delete all\n makes y again.", Commands: []string{"one", "a 'b\nc'"}}}}}
+	want := "Before\n\n1. Deployment x         kubectl delete all  makes y again.\n       one\n       a 'b\n       c'\n"
+	if err := printParts(&out, parts); err != nil || out.String() != want {
+		t.Errorf("want %q, got %q, %v", want, out.String(), err)
 	}
 }

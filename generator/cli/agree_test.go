@@ -47,7 +47,7 @@ func randomInventory(t *testing.T, b *bed, base string, r *rand.Rand, name strin
 func TestBothDriftChecksAgree(t *testing.T) {
 	testenv.NotShort(t)
 	b := newBed(t)
-	b.Verify = func(string, string, map[string][]byte, v1alpha1.Target, v1alpha1.Format) ([]verify.Object, []verify.Finding, error) {
+	b.Verify = func(string, map[string][]byte, map[string][]byte, v1alpha1.Target, v1alpha1.Format) ([]verify.Object, []verify.Finding, error) {
 		return nil, nil, nil // what is compared here is no matter of kustomize or Helm
 	}
 	base := b.ok(t, "inspect", "--simulated", "-o", "yaml")

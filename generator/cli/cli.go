@@ -73,7 +73,7 @@ type World struct {
 }
 
 // Verifier builds and checks a bundle at the directory where it is or is to be, as verify.BundleAt does.
-type Verifier func(dir, base string, tree map[string][]byte, target v1alpha1.Target, format v1alpha1.Format) ([]verify.Object, []verify.Finding, error)
+type Verifier func(dir string, base, tree map[string][]byte, target v1alpha1.Target, format v1alpha1.Format) ([]verify.Object, []verify.Finding, error)
 
 func (w *World) verifier() Verifier {
 	if w.Verify != nil {

@@ -50,7 +50,7 @@ func completeExplain(_ *cobra.Command, args []string, _ string) ([]string, cobra
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	objects, _, err := verify.BundleAt(dir.Path, "", tree, dir.Plan.Target, dir.Plan.Format)
+	objects, _, err := verify.BundleAt(dir.Path, nil, tree, dir.Plan.Target, dir.Plan.Format)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

@@ -49,7 +49,7 @@ func TestAnUnchangedBundleIsNotBuiltAgain(t *testing.T) {
 	dir := filepath.Join(b.dir, "out")
 	b.ok(t, generation("vanilla", "kustomize", dir)...)
 	built := 0
-	b.Verify = func(string, string, map[string][]byte, v1alpha1.Target, v1alpha1.Format) ([]verify.Object, []verify.Finding, error) {
+	b.Verify = func(string, map[string][]byte, map[string][]byte, v1alpha1.Target, v1alpha1.Format) ([]verify.Object, []verify.Finding, error) {
 		built++
 		return nil, nil, nil
 	}

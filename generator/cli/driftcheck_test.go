@@ -26,7 +26,7 @@ func cronJobArgs(t *testing.T, b *bed, dir string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	objects, _, err := verify.BundleAt(bundle.Path, "", tree, bundle.Plan.Target, bundle.Plan.Format)
+	objects, _, err := verify.BundleAt(bundle.Path, nil, tree, bundle.Plan.Target, bundle.Plan.Format)
 	if err != nil {
 		t.Fatal(err)
 	}

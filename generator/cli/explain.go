@@ -17,6 +17,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/generator/plan"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/generator/verify"
+	"github.com/cinder-csi/cinder-csi/generator/worktree"
 	"github.com/cinder-csi/cinder-csi/internal/printable"
 )
 
@@ -47,9 +48,7 @@ error of the driver, such as attach.reserved. It needs no bundle.`,
 			if err != nil {
 				return err
 			}
-			for _, name := range edited {
-				w.warn(notAsGenerated(name))
-			}
+			w.warnOfEdits(dir, edited)
 			if q.isType {
 				return explainType(w.Stdout, *dir.Plan, q.volumeType)
 			}
@@ -59,7 +58,11 @@ error of the driver, such as attach.reserved. It needs no bundle.`,
 			if err := checkGivenBase(dir, base); err != nil {
 				return err
 			}
-			objects, err := verify.ObjectsAt(dir.Path, base, tree, dir.Plan.Target, dir.Plan.Format)
+			outside, err := w.base(dir.Path, base, dir.Plan.Target, dir.Plan.Format)
+			if err != nil {
+				return err
+			}
+			objects, err := verify.ObjectsAt(dir.Path, outside, tree, dir.Plan.Target, dir.Plan.Format)
 			if err != nil {
 				return err
 			}
@@ -68,6 +71,22 @@ error of the driver, such as attach.reserved. It needs no bundle.`,
 	}
 	baseFlag(c, &base)
 	return c
+}
+
+// warnOfEdits says which files are not as a generator made them. A person on call needs an answer all the same.
+func (w *World) warnOfEdits(dir *worktree.Dir, edited []string) {
+	other, err := w.unlike(dir)
+	if err != nil {
+		w.warn(err.Error() + ". So the answer may be what somebody wrote into the bundle")
+		other = edited
+	}
+	for i, name := range other {
+		if i == mostFindings {
+			w.warn(fmt.Sprintf("and %d more files", len(other)-i))
+			break
+		}
+		w.warn(notAsGenerated(name))
+	}
 }
 
 // explainCause prints what an ID means that is no decision of a bundle: a cause of the driver, or a check of doctor. It reports whether there is one.
@@ -96,7 +115,8 @@ func explainField(out io.Writer, p v1alpha1.Plan, objects []verify.Object, objec
 	}
 	for i, a := range answers {
 		if len(answers) > 1 {
-			fmt.Fprintf(out, "%sobject: %s\n", strings.Repeat("\n", min(i, 1)), a.object)
+			fmt.Fprint(out, strings.Repeat("\n", min(i, 1)))
+			line(out, "object: %s", a.object)
 		}
 		a.print(out)
 	}
@@ -113,28 +133,33 @@ type answer struct {
 	rest string
 }
 
+// line prints a line of an answer. What is in it may come from a pull request, and begins no line of its own.
+func line(out io.Writer, format string, args ...any) {
+	fmt.Fprintln(out, printable.Line(fmt.Sprintf(format, args...)))
+}
+
 func (a answer) print(out io.Writer) {
-	line := func(text string) { fmt.Fprintln(out, printable.Line(text)) }
-	fmt.Fprintf(out, "value: %s\n", a.value)
+	fmt.Fprintf(out, "value: %s\n", strings.ReplaceAll(strings.TrimSuffix(a.value, "\n"), "\n", "\n       "))
 	for _, d := range a.decisions {
-		line("decision: " + d.ID + " (" + d.Source + ")")
-		line("reason: " + d.Reason)
+		line(out, "decision: %s (%s)", d.ID, d.Source)
+		line(out, "reason: %s", d.Reason)
 		for _, f := range d.Facts {
-			line("fact: " + f.String())
+			line(out, "fact: %s", f)
 		}
 	}
 	for _, d := range a.there {
 		if !slices.ContainsFunc(a.decisions, func(other v1alpha1.Decision) bool { return other.ID == d.ID }) {
-			line("there because of: " + d.ID + " (" + d.Source + ")")
-			line("reason: " + d.Reason)
+			line(out, "there because of: %s (%s)", d.ID, d.Source)
+			line(out, "reason: %s", d.Reason)
 		}
 	}
 	switch {
 	case a.rest == "":
 	case len(a.decisions) == 0:
-		fmt.Fprintf(out, "decision: none\nreason: %s\n", a.rest)
+		line(out, "decision: none")
+		line(out, "reason: %s", a.rest)
 	default:
-		fmt.Fprintf(out, "the rest: %s\n", a.rest)
+		line(out, "the rest: %s", a.rest)
 	}
 }
 

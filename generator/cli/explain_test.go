@@ -59,7 +59,7 @@ func TestExplainTellsDecisionsFromWhatIsAlwaysSo(t *testing.T) {
 			{"configmap/cinder-csi-controller-settings", "CLUSTER_ID", "kubernetes", "decision: clusterID (default)\n"},
 			{"configmap/cinder-csi-controller-settings", "data.LEASE_NAMESPACE", "cinder-csi", "decision: namespaces.controller (default)\n"},
 			{"configmap/cinder-csi-controller-settings", "LEASE_DURATION", "15s", "decision: leases (default)\n"},
-			{"configmap/cinder-csi-controller-config", "cloud.conf", "[Global]\nuse-clouds = true", "decision: cloudConf (inferred)\n"},
+			{"configmap/cinder-csi-controller-config", "cloud.conf", "[Global]\n       use-clouds = true", "decision: cloudConf (inferred)\n"},
 			{"configmap/cinder-csi-node-config", "cloud.conf", "[BlockStorage]\n", "decision: volumeAttachLimit (default)\n"},
 			{"deployment/cinder-csi-controller", "containers[driver].image", "registry.invalid/cinder-csi/cinder-csi-driver:v9", "decision: images.driver (config)\n"},
 			{"deployment/cinder-csi-controller", "containers[0].image", "registry.invalid/cinder-csi/cinder-csi-driver:v9", "decision: images.driver (config)\n"},
@@ -126,7 +126,7 @@ func build(t *testing.T, dir string) *explainer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	objects, _, err := verify.BundleAt(dir, "", tree, opened.Plan.Target, opened.Plan.Format)
+	objects, _, err := verify.BundleAt(dir, nil, tree, opened.Plan.Target, opened.Plan.Format)
 	if err != nil {
 		t.Fatal(err)
 	}

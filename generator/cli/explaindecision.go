@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -22,7 +21,7 @@ func explainDecision(out io.Writer, p v1alpha1.Plan, id string) error {
 	}
 	answer{value: value, decisions: []v1alpha1.Decision{d}}.print(out)
 	if objects := governed(p)(id, ""); len(objects) > 0 {
-		fmt.Fprintf(out, "objects: %s\n", strings.Join(objects, ", "))
+		line(out, "objects: %s", strings.Join(objects, ", "))
 	}
 	return nil
 }

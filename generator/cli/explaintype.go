@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"io"
 	"strings"
 
@@ -26,7 +25,7 @@ func explainType(out io.Writer, p v1alpha1.Plan, volumeType string) error {
 	case len(classes) == 0 && why == "":
 		return usage("volume type %q: project %s was not offered it when the bundle was made; see cinder-csi-generator inspect", volumeType, p.Cloud.ProjectID)
 	case len(classes) == 0:
-		fmt.Fprintf(out, "value: no class\ndecision: none\nreason: %s\n", why)
+		answer{value: "no class", rest: why}.print(out)
 		return nil
 	}
 	for _, d := range classes {

@@ -32,8 +32,8 @@ type generate struct {
 	check, diff, force bool
 	accept             []string
 	output             string
-	unbuilt            bool // base is that of plan.yaml
-	unproven           bool // and is not read, so nothing proves the bundle
+	unbuilt            bool   // base is that of plan.yaml
+	unproven           string // why nothing proves the bundle; empty: it is proven
 }
 
 func newGenerateCommand(w *World, shared *common) *cobra.Command {
@@ -156,24 +156,6 @@ func checkAge(dir string, p *v1alpha1.Plan, own string) error {
 		return nil
 	}
 	return fmt.Errorf("%s: generator %s made this bundle, and this is %s, which may not know all of its decisions. Use %s or newer", dir, p.Generator, own, p.Generator)
-}
-
-// checkBase reports whether the bundle can be built. It warns if the base is missing, and does not fail: people may write the
-// bundle before they make the checkout.
-func (g *generate) checkBase(w *World) (bool, error) {
-	if g.base == "" {
-		return true, nil
-	}
-	place, err := verify.RealPath(g.dir)
-	if err != nil {
-		return false, err
-	}
-	base := filepath.Join(place, filepath.FromSlash(g.base))
-	if _, err := os.Stat(filepath.Join(base, "vanilla", "kustomization.yaml")); err != nil {
-		w.warn("--base: " + base + " is no checkout of manifests/ (the path is relative to the bundle directory). Nothing verifies the bundle; it builds once the checkout is there")
-		return false, nil
-	}
-	return true, nil
 }
 
 // noImage is the refusal of a bundle whose pods cannot start. The project has no registry. The name of one that nobody owns would
@@ -308,31 +290,26 @@ func render(r plan.Result, base string) (map[string][]byte, v1alpha1.Plan, error
 
 // prove builds a bundle before anybody sees it, and checks every object.
 func (g *generate) prove(w *World, r plan.Result, tree map[string][]byte) error {
-	if g.unbuilt && !g.baseIsHere() {
+	if g.unbuilt && !isHere(g.dir, g.base) {
 		fmt.Fprintf(w.Stderr, "Without --base, the comparison takes %s from %s, and does not build the bundle\n", g.base, filepath.Join(g.dir, worktree.PlanFile))
-		g.unproven = true
+		g.unproven = fmt.Sprintf("give --base %s if you trust that directory, which the author of plan.yaml chose", shell.Word(g.base))
 		return nil
 	}
-	complete, err := g.checkBase(w)
-	if err != nil || !complete {
-		g.unproven = g.unbuilt
-		return err
+	base, err := w.base(g.dir, g.base, r.Target, r.Format)
+	if errors.Is(err, errNoBase) { // people may write the bundle before they make the checkout
+		w.warn(err.Error() + ". Nothing verifies the bundle; it builds once the checkout is there")
+		g.unproven = err.Error()
+		return nil
 	}
 	bundled := maps.Clone(tree)
 	delete(bundled, worktree.PlanFile)
-	if _, err := w.verified(g.dir, g.base, bundled, r.Target, r.Format); err != nil {
+	if err == nil {
+		_, err = w.verified(g.dir, base, bundled, r.Target, r.Format)
+	}
+	if err != nil {
 		return fmt.Errorf("nothing was written, because the bundle does not stand its own verification: %w", err)
 	}
 	return nil
-}
-
-// baseIsHere is whether the base of plan.yaml is in the working directory. The author of plan.yaml then is that of the base too, so that nothing else is read.
-func (g *generate) baseIsHere() bool {
-	here, err := verify.RealPath(".")
-	place, other := verify.RealPath(g.dir)
-	base, third := verify.RealPath(filepath.Join(place, filepath.FromSlash(g.base)))
-	below, fourth := filepath.Rel(here, base)
-	return errors.Join(err, other, third, fourth) == nil && filepath.IsLocal(below)
 }
 
 // report says whether DIR is what would be written: one line for each change, then the difference of the files where it is asked for.
@@ -342,8 +319,8 @@ func (g *generate) report(w *World, files []worktree.FileChange, changes, refusa
 		fmt.Fprintln(w.Stderr, recordNote(g.dir, changes))
 		changes, drift = nil, nil
 	}
-	if g.unproven && len(drift) == 0 {
-		return fmt.Errorf("%s has the base %s by its plan.yaml, which the author of the bundle chose. Nothing proved the bundle: give --base %[2]s if you trust that directory", g.dir, shell.Word(g.base))
+	if g.unproven != "" && len(drift) == 0 {
+		return fmt.Errorf("%s has the base %s. Nothing proved the bundle: %s", g.dir, shell.Word(g.base), g.unproven)
 	}
 	r := reportOf(changes, refusals, drift)
 	r.UpToDate, r.Kept = len(drift) == 0, g.kept

@@ -301,7 +301,7 @@ func TestABundleWithABaseIsVerifiedBeforeItIsWrittenAndWhereItIs(t *testing.T) {
 	if got := files(t, dir); len(got) > 0 {
 		t.Errorf("want nothing written, got %v", got)
 	}
-	if _, stderr, code := b.run(t, "validate", "--base", "../src", filepath.Join(b.dir, "vanilla")); code != Failure || !strings.Contains(stderr, "CSIDriver") {
+	if _, stderr, code := b.run(t, "validate", "--base", "../src", filepath.Join(b.dir, "vanilla")); code != Failure || !strings.Contains(stderr, "csidriver.yaml differs") {
 		t.Errorf("validate: want exit 1, got %d: %s", code, stderr)
 	}
 	if err := os.RemoveAll(filepath.Join(b.dir, "src")); err != nil {

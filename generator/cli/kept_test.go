@@ -28,7 +28,7 @@ func (p pair) built(t *testing.T) map[string]any {
 	if err != nil {
 		t.Fatal(err)
 	}
-	objects, err := p.verified(p.dir, "", tree, dir.Plan.Target, dir.Plan.Format)
+	objects, err := p.verified(p.dir, nil, tree, dir.Plan.Target, dir.Plan.Format)
 	if err != nil {
 		t.Fatal(err)
 	}

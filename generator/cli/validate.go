@@ -12,8 +12,6 @@ import (
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/generator/verify"
 	"github.com/cinder-csi/cinder-csi/generator/worktree"
-	"github.com/cinder-csi/cinder-csi/internal/printable"
-	"github.com/cinder-csi/cinder-csi/internal/shell"
 )
 
 func newValidateCommand(w *World) *cobra.Command {
@@ -75,7 +73,11 @@ func (w *World) genuine(dir *worktree.Dir, base string, tree map[string][]byte, 
 	for _, f := range foreign {
 		findings = append(findings, fmt.Errorf("%s is in the way: %s; move it out of the directory", f.Path, f.InTheWay()))
 	}
-	objects, err := w.verified(dir.Path, base, tree, dir.Plan.Target, dir.Plan.Format)
+	outside, err := w.base(dir.Path, base, dir.Plan.Target, dir.Plan.Format)
+	if err != nil {
+		return nil, errors.Join(append(findings, err)...)
+	}
+	objects, err := w.verified(dir.Path, outside, tree, dir.Plan.Target, dir.Plan.Format)
 	return objects, errors.Join(append(findings, err)...)
 }
 
@@ -112,19 +114,6 @@ func oneDir(c *cobra.Command, args []string) error {
 }
 
 func notAsGenerated(name string) string { return name + " differs from what generate wrote" }
-
-// baseFlag is for commands that read a bundle; who wrote it must not choose what else is read.
-func baseFlag(c *cobra.Command, base *string) {
-	c.Flags().StringVar(base, "base", "", "the --base that the bundle was made with, by its path from DIR; nothing else outside of DIR is read")
-}
-
-// checkGivenBase says what a bundle needs to be built that its command line does not have.
-func checkGivenBase(dir *worktree.Dir, base string) error {
-	if dir.Plan.Base == "" || base != "" {
-		return nil
-	}
-	return fmt.Errorf("%s was made with --base %s, and nothing outside of the directory is read unless the command line names it: give --base %[2]s too", dir.Path, shell.Word(printable.Line(dir.Plan.Base)))
-}
 
 // openBundle opens a directory that must hold a bundle.
 func openBundle(name string) (*worktree.Dir, error) {
@@ -165,7 +154,7 @@ func readBundle(name string) (dir *worktree.Dir, tree map[string][]byte, edited 
 }
 
 // verified builds a bundle in memory, as if from its directory, and returns its objects. One error lists every finding.
-func (w *World) verified(dir, base string, tree map[string][]byte, target v1alpha1.Target, format v1alpha1.Format) ([]verify.Object, error) {
+func (w *World) verified(dir string, base, tree map[string][]byte, target v1alpha1.Target, format v1alpha1.Format) ([]verify.Object, error) {
 	objects, findings, err := w.verifier()(dir, base, tree, target, format)
 	if err != nil {
 		return nil, err

@@ -106,9 +106,9 @@ type verification struct {
 var verifications sync.Map // of bundles without a base: a function that returns the verification, by the hash of the bundle
 
 // verifyOnce verifies the same bundle once for all tests of this package, which takes most of their time. The objects are copies.
-func verifyOnce(dir, base string, tree map[string][]byte, target v1alpha1.Target, format v1alpha1.Format) ([]verify.Object, []verify.Finding, error) {
-	if base != "" {
-		return verify.BundleAt(dir, base, tree, target, format) // the checkout may have changed
+func verifyOnce(dir string, base, tree map[string][]byte, target v1alpha1.Target, format v1alpha1.Format) ([]verify.Object, []verify.Finding, error) {
+	if base != nil {
+		return verify.BundleAt(dir, base, tree, target, format)
 	}
 	hash := sha256.New()
 	for _, name := range slices.Sorted(maps.Keys(tree)) {

@@ -279,7 +279,7 @@ func (p *proposal) setVariable(key string, of pods, e variable) {
 	switch field := proxyField(&p.Spec.Roles.Controller.Proxy, e.Name); {
 	case e.ValueFrom != nil:
 		p.note(key, "", "a bundle sets plain values only")
-	case secret.Variable(e.Name) == secret.Secret || secret.In(e.Value) != "" || (field != nil || strings.Contains(e.Value, "://")) && hasLogin(e.Value):
+	case secret.Variable(e.Name) == secret.Secret || secret.InValue(e.Name, e.Value) != "" || (field != nil || strings.Contains(e.Value, "://")) && hasLogin(e.Value):
 		p.note(key, "", mayHoldSecret)
 	case field != nil:
 		*field = e.Value

@@ -19,6 +19,8 @@ func TestNoTextOfAConfigurationHoldsASecret(t *testing.T) {
 		"roles: {node: {env: {OS_TOKEN: %s}}}":                                         "spec.roles.node.env.OS_TOKEN",
 		"roles: {node: {env: {DB_PASSWORD: %s}}}":                                      "spec.roles.node.env.DB_PASSWORD",
 		"roles: {node: {env: {DATABASE: '" + url + "'}}}":                              "spec.roles.node.env.DATABASE",
+		"roles: {controller: {env: {ALL_PROXY: 'user:%s@proxy'}}}":                     "spec.roles.controller.env.ALL_PROXY",
+		"roles: {controller: {env: {all_proxy: 'user:p@%s@proxy:3128'}}}":              "spec.roles.controller.env.all_proxy",
 		"roles: {node: {podAnnotations: {example.com/db: '" + url + "'}}}":             "spec.roles.node.podAnnotations.example.com/db",
 		"roles: {node: {podAnnotations: {example.com/password: %s}}}":                  "spec.roles.node.podAnnotations.example.com/password",
 		"roles: {controller: {podLabels: {password: %s}}}":                             "spec.roles.controller.podLabels.password",

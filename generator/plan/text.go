@@ -33,7 +33,7 @@ func (d *decider) checkTexts() bool {
 		}
 	}
 	texts("", config, func(path, s string) {
-		if kind := secret.In(s); kind != "" {
+		if kind := secret.InValue(path[strings.LastIndex(path, ".")+1:], s); kind != "" {
 			refuse(path, "holds "+kind)
 		}
 		if namesSecret(path, s) {

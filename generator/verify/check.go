@@ -49,7 +49,7 @@ func (c *checker) run() {
 		for _, p := range problems {
 			c.find("%s", p)
 		}
-		c.strings("", o.Fields)
+		c.strings("", "", o.Fields)
 		if value == nil {
 			continue
 		}
@@ -240,22 +240,27 @@ func (c *checker) fills(at string) bool {
 	return is && c.at.Kind() == "StorageClass" && contract.IsTemplate(parameter)
 }
 
-// strings looks at every text of an object: nothing that was meant to be filled in, no secret.
-func (c *checker) strings(at string, value any) {
+// strings looks at every text of an object: nothing that was meant to be filled in, no secret. The name is the key of a text, or that of its variable.
+func (c *checker) strings(at, name string, value any) {
 	switch v := value.(type) {
 	case map[string]any:
+		variable, _ := v["name"].(string)
 		for _, key := range slices.Sorted(maps.Keys(v)) {
-			c.strings(at+"."+key, v[key])
+			name := key
+			if key == "value" && variable != "" {
+				name = variable
+			}
+			c.strings(at+"."+key, name, v[key])
 		}
 	case []any:
 		for i, e := range v {
-			c.strings(fmt.Sprintf("%s[%d]", at, i), e)
+			c.strings(fmt.Sprintf("%s[%d]", at, i), "", e)
 		}
 	case string:
 		if strings.Contains(v, "${") && !c.fills(at) {
 			c.find("%s: holds a ${…} that nothing fills in", at)
 		}
-		if kind := secret.In(v); kind != "" {
+		if kind := secret.InValue(name, v); kind != "" {
 			c.find("%s: holds %s", at, kind)
 		}
 	}

@@ -104,6 +104,12 @@ var defects = []struct {
 	{"a login", "ConfigMap", "cinder-csi-controller-settings", func(t *testing.T, f map[string]any) {
 		at(t, f, "data").(map[string]any)["HTTPS_PROXY"] = "user:pw@proxy.example.com:3128"
 	}, "holds a login before a host and port"},
+	{"a login without a port", "ConfigMap", "cinder-csi-controller-settings", func(t *testing.T, f map[string]any) {
+		at(t, f, "data").(map[string]any)["HTTPS_PROXY"] = "user:pw@proxy.example.com"
+	}, "holds a login of a proxy"},
+	{"a login in a variable", "Deployment", "", func(t *testing.T, f map[string]any) {
+		at(t, f, append(pod, "containers", 0)...).(map[string]any)["env"] = []any{map[string]any{"name": "ALL_PROXY", "value": "user:pw@proxy"}}
+	}, "env[0].value: holds a login of a proxy"},
 	{"a password", "ConfigMap", "cinder-csi-controller-config", func(t *testing.T, f map[string]any) {
 		at(t, f, "data").(map[string]any)["cloud.conf"] = "[Global]\npassword = x\n"
 	}, "password is a secret"},

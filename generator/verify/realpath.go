@@ -1,23 +1,18 @@
 package verify
 
 import (
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
-	"strings"
 
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 )
 
 // BundleAt builds and checks a bundle as Bundle does, at the directory where it is or is to be. So a bundle is verified where it
-// stands before it is written. A Kustomize bundle may refer to one place outside of itself: base, a checkout of manifests/ by its
-// path from the directory; empty for none. Nothing but the tree and that checkout is ever read.
-func BundleAt(dir, base string, tree map[string][]byte, target v1alpha1.Target, format v1alpha1.Format) ([]Object, []Finding, error) {
-	root, files, err := placeOf(dir, base, format)
+// stands before it is written. base has the files outside of it to which a Kustomize bundle may refer, by their path from the directory;
+// empty for none. Nothing but the tree and these files is ever read.
+func BundleAt(dir string, base, tree map[string][]byte, target v1alpha1.Target, format v1alpha1.Format) ([]Object, []Finding, error) {
+	root, files, err := placeOf(dir, base)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -25,8 +20,8 @@ func BundleAt(dir, base string, tree map[string][]byte, target v1alpha1.Target, 
 }
 
 // ObjectsAt builds a bundle as BundleAt does, and checks no object.
-func ObjectsAt(dir, base string, tree map[string][]byte, target v1alpha1.Target, format v1alpha1.Format) ([]Object, error) {
-	root, files, err := placeOf(dir, base, format)
+func ObjectsAt(dir string, base, tree map[string][]byte, target v1alpha1.Target, format v1alpha1.Format) ([]Object, error) {
+	root, files, err := placeOf(dir, base)
 	if err != nil {
 		return nil, err
 	}
@@ -36,16 +31,17 @@ func ObjectsAt(dir, base string, tree map[string][]byte, target v1alpha1.Target,
 	return build(files, root, tree, target, format)
 }
 
-// placeOf is where a bundle is built, and what it may read there besides its own tree.
-func placeOf(dir, base string, format v1alpha1.Format) (root string, outside map[string][]byte, err error) {
-	if base == "" || format != v1alpha1.Kustomize {
+// placeOf is where a bundle is built, and what is outside of it, by absolute path.
+func placeOf(dir string, base map[string][]byte) (root string, outside map[string][]byte, err error) {
+	if len(base) == 0 {
 		return anywhere, nil, nil
 	}
-	if root, err = RealPath(dir); err != nil {
-		return "", nil, err
+	root, err = RealPath(dir)
+	root, outside = filepath.ToSlash(root), map[string][]byte{}
+	for name, text := range base {
+		outside[path.Join(root, name)] = text
 	}
-	outside, err = readBase(filepath.Join(root, filepath.FromSlash(base)))
-	return filepath.ToSlash(root), outside, err
+	return root, outside, err
 }
 
 // RealPath is a directory's own path: absolute, and with every link followed as far as it exists. From there kustomize goes to what
@@ -63,44 +59,4 @@ func RealPath(dir string) (string, error) {
 			return abs, nil
 		}
 	}
-}
-
-// largestBase is the most that a checkout of manifests/ may hold, in bytes; ours is 220 kB.
-const largestBase = 4 << 20
-
-// readBase reads a checkout's bases, by absolute path. A link that leads out of the checkout is an error.
-func readBase(dir string) (map[string][]byte, error) {
-	root, err := os.OpenRoot(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil // what refers to it says which file is missing
-	} else if err != nil {
-		return nil, fmt.Errorf("--base: %w", err)
-	}
-	defer root.Close()
-	files, left := map[string][]byte{}, int64(largestBase)
-	for _, part := range []string{"vanilla", "standalone", "hypershift"} {
-		err := fs.WalkDir(root.FS(), part, func(name string, entry fs.DirEntry, err error) error {
-			if errors.Is(err, fs.ErrNotExist) && name == part {
-				return nil
-			}
-			if err != nil || entry.IsDir() || !strings.HasSuffix(name, ".yaml") {
-				return err
-			}
-			f, err := root.Open(name)
-			if err != nil {
-				return err
-			}
-			defer f.Close()
-			content, err := io.ReadAll(io.LimitReader(f, left+1))
-			if left -= int64(len(content)); err == nil && left < 0 {
-				err = fmt.Errorf("%s: the bases hold more than %d bytes", name, largestBase)
-			}
-			files[path.Join(filepath.ToSlash(dir), name)] = content
-			return err
-		})
-		if err != nil {
-			return nil, fmt.Errorf("--base: %s: %w", dir, err)
-		}
-	}
-	return files, nil
 }

@@ -3,7 +3,7 @@
 // each sidecar, and every reference from one object to another.
 //
 // It is the only package that knows kustomize and Helm. It builds in memory and needs no cluster, no network and no other program.
-// It reads no files except the checkout that a Kustomize bundle was made with, and refuses a bundle that refers to anything else.
+// It reads no files, and refuses a bundle that refers to others than it is given.
 package verify
 
 import (

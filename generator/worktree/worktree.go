@@ -289,6 +289,11 @@ func (d *Dir) Changes(want map[string][]byte) ([]FileChange, error) {
 	return changes, nil
 }
 
+// Unlike compares a directory that no run wrote with the tree that it should have, as Changes does. Other files are left alone.
+func Unlike(dir string, want map[string][]byte) ([]FileChange, error) {
+	return (&Dir{Path: dir}).Changes(want)
+}
+
 // Misleading are the files that make Argo CD, Flux or kustomize build something else than the tree. They are looked for in each directory that a
 // bundle of any target has. No run writes them.
 func (d *Dir) Misleading(want map[string][]byte) ([]FileChange, error) {

@@ -15,12 +15,13 @@ type form struct {
 }
 
 // forms are the credentials that a text shows by itself. What they capture is none of it. In a login, a slash after a port begins a path, so that an
-// @ behind it is of the path. A password that nobody escaped may have a slash otherwise. (?i) takes ſ for an s, which has no other lower case.
+// @ behind it is of the path. A password that nobody escaped may have a slash otherwise, and an @: the last one ends it. (?i) takes ſ for an s, which has no other lower case.
 var forms = []form{
 	{"a PRIVATE KEY", "private key", regexp.MustCompile(`PRIVATE KEY(?:[A-Z ]*-----(?s:.*?)(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|$))?`)},
 	{encodedKey, "ls0tls1crudjti", regexp.MustCompile(`\bLS0tLS1CRUdJTi[A-Za-z0-9+/=_-]{8,}`)},
-	{"a login in a URL", "@", regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*:\\?/\\?/)[^/\s:@"]*:(?:[^\s/@"]+|[^\s/@"]*[^\s/@"0-9][^\s/@"]*/[^\s@"]*)(@)`)},
-	{"a login before a host and port", "@", regexp.MustCompile(`(^|[\s"'=,(])[^\s/@:"'=,]+:[^\s/@"']+(@[A-Za-z0-9.\[\]:-]+:[0-9]{1,5})\b`)},
+	{"a login in a URL", "@", regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*:\\?/\\?/)[^/\s:@"]*:(?:[^\s/"]+|[^\s/@"]*[^\s/@"0-9][^\s/@"]*/[^\s@"]*)(@)`)},
+	{"a login before a host and port", "@", regexp.MustCompile(`(^|[\s"'=,(])[^\s/@:"'=,]+:[^\s/"']+(@[A-Za-z0-9.\[\]:-]+:[0-9]{1,5})\b`)},
+	{"a login of a proxy", "_proxy", regexp.MustCompile(`(?i)((?:https?|ftp|all)_proxy\\*["']?[ \t]*[:=][ \t]*\\*["']?(?:[a-z0-9]+://)?)[^\s"]+(@)`)},
 	{"a token of Keystone", "gaaaa", regexp.MustCompile(`\bgAAAA[A-Za-z0-9_=-]{20,}`)},
 	{"a JSON Web Token", "eyj", regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,}(?:\.[A-Za-z0-9_-]*)?`)},
 	{"a token of OpenShift", "sha256~", regexp.MustCompile(`\bsha256~[A-Za-z0-9_-]{20,}`)},
@@ -43,6 +44,9 @@ func In(text string) string {
 	}
 	return ""
 }
+
+// InValue is In for the value of a variable. A proxy needs neither scheme nor port, so that its name alone says that there is a login before an @.
+func InValue(name, value string) string { return In(name + "=" + value) }
 
 // mayBe is whether a text in lower case has what the form needs.
 func (f form) mayBe(lower string) bool {
@@ -102,4 +106,12 @@ func Hide(text string) string {
 		}
 	}
 	return text
+}
+
+// HideValue takes the login out of the address of a proxy. The value of another variable stays.
+func HideValue(name, value string) string {
+	if !strings.HasSuffix(strings.ToLower(name), "_proxy") {
+		return value
+	}
+	return strings.TrimPrefix(Hide(name+"="+value), name+"=")
 }

@@ -75,10 +75,13 @@ func (r *Redactor) variable(of any) {
 	if !is {
 		return
 	}
-	if name, _ := v["name"].(string); secret.Variable(name) != secret.Public {
-		if value, is := v["value"]; is {
-			v["value"] = r.hide(name, value)
-		}
+	name, _ := v["name"].(string)
+	switch value, isText := v["value"].(string); {
+	case v["value"] == nil:
+	case secret.Variable(name) != secret.Public:
+		v["value"] = r.hide(name, v["value"])
+	case isText:
+		v["value"] = secret.HideValue(name, value)
 	}
 }
 

@@ -3,6 +3,7 @@ package support
 import (
 	"encoding/base64"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -45,27 +46,49 @@ func TestNoCredentialOfAnyFormLeavesTheCluster(t *testing.T) {
 		"a word between variables":         func(f string) any { return fields("args", []any{"$(USER):" + f + "@$(HOST)", "$(A)" + f + "$(B)"}) },
 		"a word of a command":              func(f string) any { return fields("command", []any{"/bin/sh", "-c", f}) },
 	}
+	// The name of a proxy is public, and its address may have a login in each of the ways that Go and curl read.
+	proxies := []string{
+		"user:" + planted + "@proxy.example.com:3128", "user:" + planted + "@proxy.example.com", "user:p@" + planted + "@proxy.example.com:3128", "user:" + planted + "@w0rd@proxy.example.com",
+		"http://user:p@" + planted + "@proxy.example.com", "http://user:" + planted + "@w0rd@proxy.example.com:3128/", planted + "@proxy", "socks5://" + planted + "@[fd00::1]:1080",
+	}
+	public := map[string]func(form string) any{
+		"a public variable": func(f string) any { return fields("env", []any{fields("name", "HTTPS_PROXY", "value", f)}) },
+		"one in lower case": func(f string) any { return fields("env", []any{fields("name", "all_proxy", "value", f)}) },
+		"a saved object": func(f string) any {
+			saved, _ := json.Marshal(fields("env", []any{fields("name", "HTTP_PROXY", "value", f)}))
+			return fields("metadata", fields("annotations", fields("kubectl.kubernetes.io/last-applied-configuration", string(saved))))
+		},
+		"a setting": func(f string) any { return fields("metadata", fields("name", "c"), "data", fields("HTTPS_PROXY", f)) },
+		"a document": func(f string) any {
+			return fields("metadata", fields("name", "c"), "data", fields("distribution.yaml", "env:\n  ALL_PROXY: "+f+"\n"))
+		},
+		"a message": func(f string) any { return fields("message", "with HTTPS_PROXY="+f+" in the environment") },
+	}
 	if len(forms) < 40 {
 		t.Fatal(len(forms), "forms")
 	}
-	for place, make := range places {
-		for _, form := range forms {
-			out, err := json.Marshal(NewRedactor().Value(make(form)))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if strings.Contains(strings.ToLower(string(out)), strings.ToLower(planted)) || strings.Contains(string(out), encoded) {
-				t.Errorf("%s with %q: %s", place, form, out)
+	for _, of := range []struct {
+		places map[string]func(form string) any
+		forms  []string
+	}{{places, slices.Concat(forms, proxies)}, {public, proxies}} {
+		for place, make := range of.places {
+			for _, form := range of.forms {
+				out, err := json.Marshal(NewRedactor().Value(make(form)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if strings.Contains(strings.ToLower(string(out)), strings.ToLower(planted)) || strings.Contains(string(out), encoded) {
+					t.Errorf("%s with %q: %s", place, form, out)
+				}
 			}
 		}
 	}
 }
 
-// A proxy, and a message of an event, are texts that everybody reads. Only forms that show what they are can be found there.
+// A message of an event is a text that everybody reads. Only forms that show what they are can be found there.
 func TestACredentialIsFoundInATextByItsForm(t *testing.T) {
 	const planted = "S3cr3tP4ssw0rd"
 	for name, of := range map[string]any{
-		"a proxy without a scheme":  fields("env", []any{fields("name", "HTTPS_PROXY", "value", "user:"+planted+"@proxy.example.com:3128")}),
 		"a token of GitLab":         fields("message", "use glpat-"+planted+"01234"),
 		"a token of GitHub":         fields("message", "use ghp_"+planted+"0123456789012345678901"),
 		"a token of Vault":          fields("message", "use hvs."+planted+"0123456789"),
@@ -85,7 +108,7 @@ func TestACredentialIsFoundInATextByItsForm(t *testing.T) {
 func TestWhatTheProjectWritesIsShown(t *testing.T) {
 	of := fields(
 		"metadata", fields("name", "kept-pod", "annotations", fields("volume.kubernetes.io/selected-node", "node-1", "cinder-csi.io/config-hash", "abc")),
-		"env", []any{fields("name", "LOG_LEVEL", "value", "5"), fields("name", "NO_PROXY", "value", "10.0.0.0/8")},
+		"env", []any{fields("name", "LOG_LEVEL", "value", "5"), fields("name", "NO_PROXY", "value", "10.0.0.0/8"), fields("name", "HTTPS_PROXY", "value", "http://proxy.example.com:3128")},
 		"args", []any{"guest-token", "--v=5", "--csi-address=/csi/csi.sock", "$(DRIVER_NAME)", "/etc/x"}, "command", []any{"cinder-csi-driver"},
 		"data", fields("DRIVER_NAME", "cinder.csi.openstack.org"),
 	)

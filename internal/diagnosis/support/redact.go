@@ -369,6 +369,8 @@ func (r *Redactor) field(key string, value any) any {
 		return r.document(text)
 	case (secretName(key) || fileKey.MatchString(key)) && (isText || !structure(key)):
 		return r.all(value)
+	case isText:
+		value = secret.HideValue(key, text)
 	}
 	return r.Value(value)
 }

