@@ -68,7 +68,7 @@ func TestTheArchiveOfTheGeneratorHasTheFilesThatTheFirstPagesName(t *testing.T) 
 		if err != nil {
 			t.Fatal(err)
 		}
-		named := regexp.MustCompile(`(?m)^ *(?:cp|kubectl apply -f) (?:"\$CINDER_CSI/)?(examples/[^\s"]+)`).FindAllSubmatch(text, -1)
+		named := regexp.MustCompile(`(?m)^ *(?:cp|sh|kubectl apply -f) (?:"\$CINDER_CSI/)?(examples/[^\s"]+)`).FindAllSubmatch(text, -1)
 		if len(named) == 0 {
 			t.Errorf("%s names no example in a command", page)
 		}
