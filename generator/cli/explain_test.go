@@ -1,12 +1,14 @@
 package cli
 
 import (
+	"bytes"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/generator/verify"
 	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
@@ -201,5 +203,14 @@ func TestACauseAndACheckOfDoctorAreExplainedWithoutABundle(t *testing.T) {
 		if stdout, stderr, code := b.run(t, "explain", id); code != OK || !strings.Contains(stdout, want) {
 			t.Errorf("%s: code %d, %s%s", id, code, stdout, stderr)
 		}
+	}
+}
+
+func TestAReasonOfAnotherIsOneLineOfAnAnswer(t *testing.T) {
+	var out bytes.Buffer
+	d := v1alpha1.Decision{ID: "a\nb", Source: "c\nd", Reason: "e\nf", Facts: []v1alpha1.NamedFact{{Name: "g\nh", Value: "i\nj"}}}
+	answer{value: "x", decisions: []v1alpha1.Decision{d}, there: []v1alpha1.Decision{{ID: "k\nl", Source: "m", Reason: "n\no"}}}.print(&out)
+	if got := strings.Count(out.String(), "\n"); got != 6 {
+		t.Errorf("want six lines, got %q", out.String())
 	}
 }

@@ -65,7 +65,7 @@ func unmade(old, next, recorded v1alpha1.Plan) string {
 	for _, was := range old.Decisions {
 		now, _ := plan.DecisionOf(next, was.ID)
 		then, _ := plan.DecisionOf(recorded, was.ID)
-		if sentence := namesNothing(was.Facts, now.Facts); sentence != "" {
+		if sentence := unlikeNames(was.Facts, now.Facts); sentence != "" {
 			return sentence
 		}
 		if !sameGrounds(was, now) && !sameGrounds(was, then) {
@@ -79,8 +79,8 @@ func sameGrounds(a, b v1alpha1.Decision) bool {
 	return a.Reason == b.Reason && a.Source == b.Source && slices.Equal(a.Facts, b.Facts)
 }
 
-// namesNothing is a fact whose value has what is no name, and is none of this cloud.
-func namesNothing(was, now []v1alpha1.NamedFact) string {
+// unlikeNames is a fact with a value that this cloud does not have, and that reads like a sentence or an address.
+func unlikeNames(was, now []v1alpha1.NamedFact) string {
 	for _, f := range was {
 		i := slices.IndexFunc(now, func(n v1alpha1.NamedFact) bool { return n.Name == f.Name })
 		if i < 0 {

@@ -23,7 +23,7 @@ type Changes struct {
 	Accept  []string `json:"accept,omitempty"`
 	Force   bool     `json:"force,omitempty"`
 	Changes []Change `json:"changes"`
-	// Kept are the facts that this credential may not read, each as it stays from plan.yaml: whoever may write that file has chosen them.
+	// Kept are the facts that this credential may not read, each as it stays from plan.yaml. Its author has chosen them.
 	Kept []string `json:"kept,omitempty"`
 	// Files are the files that generate would write or remove, sorted by path.
 	Files []FileChange `json:"files,omitempty"`

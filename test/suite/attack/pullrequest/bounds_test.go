@@ -94,7 +94,7 @@ func TestGenerateWritesNoPlanThatItCannotReadAgain(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "out")
 	_, stderr, code := pipeline(t, "generate", "--inventory", "../../../../overlays/inventory.yaml", "--config", config, "--target", "vanilla", "--format", "helm", "--output-dir", dir)
 	_, err := os.Stat(filepath.Join(dir, worktree.PlanFile))
-	if lines := strings.TrimSpace(stderr[strings.LastIndex(stderr, "Error:"):]); code != cli.Usage || !strings.Contains(lines, "no later run could read the bundle") || err == nil {
-		t.Errorf("want exit 64 and no plan.yaml, got %d: %.500s", code, lines)
+	if _, message, _ := strings.Cut(stderr, "Error: "); code != cli.Usage || !strings.Contains(message, "no later run could read the bundle") || err == nil {
+		t.Errorf("want exit 64 and no plan.yaml, got %d: %.500s", code, message)
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/generator/worktree"
 )
 
-// evil is a text that would begin a line of its own: in the log of a runner of GitHub a command, on a terminal whatever its author likes.
+// evil is a text that would begin lines of its own. In the log of a runner of GitHub they are commands.
 const evil = "::notice title=cinder-csi::up to date\n::notice title=cinder-csi::up to date\n\u202e\u009b2J"
 
 // inQuotes is a text as YAML and JSON write it.
@@ -108,13 +108,17 @@ func TestNoTextOfAFileBeginsALineOfItsOwn(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			check := filepath.Join(dir, worktree.PlanFile)
 			commands := [][]string{append([]string{"generate", "--inventory", in, "--output-dir", dir, "--check"}, more...)}
 			if file.plan == "" {
 				commands = append(commands, append([]string{"plan", "--inventory", in, "--target", "vanilla"}, more...), append([]string{"plan", "--inventory", in, "--target", "vanilla", "-o", "yaml"}, more...))
 			} else {
-				commands = append(commands, []string{"generate", "--inventory", in, "--output-dir", dir}, []string{"plan", "--inventory", in, "--check", check},
-					[]string{"validate", dir}, []string{"explain", "topology.enabled", dir}, []string{"explain", "storageclass.x", dir})
+				commands = append(commands, []string{"validate", dir}, []string{"explain", "storageclass.x", dir})
+			}
+			switch { // comparing plans takes seconds
+			case strings.Contains(name, "class of plan.yaml"):
+				commands[0] = []string{"generate", "--inventory", in, "--output-dir", dir}
+			case strings.Contains(name, "generator of plan.yaml"), strings.HasPrefix(name, "fact"):
+				commands[0] = []string{"plan", "--inventory", in, "--check", filepath.Join(dir, worktree.PlanFile)}
 			}
 			for _, args := range commands {
 				noLineOfItsOwn(t, args)
