@@ -2,13 +2,14 @@ package charts_test
 
 import (
 	"fmt"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 const foreignFile = "cinder-csi/foreign-keys.yaml"
@@ -16,12 +17,9 @@ const foreignFile = "cinder-csi/foreign-keys.yaml"
 // upstreamKeys are the keys of the chart openstack-cinder-csi.
 func upstreamKeys(t *testing.T) []string {
 	t.Helper()
-	text, err := os.ReadFile("../generator/migrate/testdata/chart-keys.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testfile.Text(t, "../generator/migrate/testdata/chart-keys.txt")
 	var keys []string
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(text) {
 		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
 			keys = append(keys, line)
 		}

@@ -3,7 +3,6 @@ package charts_test
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"path"
 	"slices"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // object is an object of JSON whose keys have an order, so that the schema has the order of values.yaml.
@@ -34,10 +34,7 @@ func (o object) at(key string) any {
 // ordered reads a YAML file whose keys keep their order.
 func ordered(t *testing.T, name string) object {
 	t.Helper()
-	text, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testfile.Read(t, name)
 	var document yaml.Node
 	if err := yaml.Unmarshal(text, &document); err != nil {
 		t.Fatalf("%s: %v", name, err)
@@ -278,14 +275,9 @@ func TestTheSchemaIsMadeOfTheValuesTheirLimitsAndTheSettings(t *testing.T) {
 		t.Fatal("the schema is no JSON")
 	}
 	if *update {
-		if err := os.WriteFile(schemaFile, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, schemaFile, want, 0o644)
 	}
-	got, err := os.ReadFile(schemaFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := testfile.Read(t, schemaFile)
 	if diff := cmp.Diff(want, string(got)); diff != "" {
 		t.Errorf("%s: `make update` writes it of values.yaml, limits.yaml and v1alpha1.Settings (-want +got):\n%s", schemaFile, diff)
 	}

@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 func notes(t *testing.T, values string) string {
@@ -111,10 +113,7 @@ func TestObjectsDependOnValuesAlone(t *testing.T) {
 
 func TestChartNamesTheImagesOfItsValues(t *testing.T) {
 	read := func(file string, into any) {
-		text, err := os.ReadFile("cinder-csi/" + file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := testfile.Read(t, "cinder-csi/"+file)
 		if err := yaml.Unmarshal(text, into); err != nil {
 			t.Fatalf("%s: %v", file, err)
 		}

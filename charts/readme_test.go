@@ -2,20 +2,17 @@ package charts_test
 
 import (
 	"encoding/json"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 func readFile(t *testing.T, name string) string {
 	t.Helper()
-	text, err := os.ReadFile("cinder-csi/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
+	return testfile.Text(t, "cinder-csi/"+name)
 }
 
 // comments are the texts that helm-docs copies into the README: a line that begins with "# -- ", and the lines after it.

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/driver/config"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 const (
@@ -136,11 +136,8 @@ func at(document map[string]any, key string) any {
 func TestTheChartHasTheSettingsOfTheTable(t *testing.T) {
 	files := map[string]string{settingsTemplate: settingsText(t)}
 	for _, name := range []string{valuesFile, readmeFile} {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		files[name] = string(text)
+		text := testfile.Text(t, name)
+		files[name] = text
 	}
 	for _, s := range v1alpha1.Settings {
 		object, key, _ := strings.Cut(s.Key, ".")
@@ -161,14 +158,9 @@ func TestTheChartHasTheSettingsOfTheTable(t *testing.T) {
 	}
 	for name, want := range files {
 		if *update {
-			if err := os.WriteFile(name, []byte(want), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			testfile.Write(t, name, want, 0o644)
 		}
-		got, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := testfile.Read(t, name)
 		if d := diff.Diff(want, string(got)); d != "" {
 			t.Errorf("%s is not what the table says; `make update` writes it (-want +got):\n%s", name, d)
 		}

@@ -5,7 +5,6 @@ package charts_test
 import (
 	"bytes"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/cinder-csi/cinder-csi/generator/verify"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // valuesFiles are the values of the examples, and one file with every value.
@@ -37,13 +37,9 @@ func valuesFiles(t *testing.T) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(file, text, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, file, text, 0o644)
 	least := filepath.Join(t.TempDir(), "least.yaml")
-	if err := os.WriteFile(least, []byte(ownImages), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, least, ownImages, 0o644)
 	return append(files, least, file)
 }
 
@@ -111,11 +107,8 @@ func TestToolsReadmeHasTheCommentsOfTheValues(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := os.ReadFile("cinder-csi/README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(strings.TrimSpace(want), strings.TrimSpace(string(got))); diff != "" {
+	got := testfile.Text(t, "cinder-csi/README.md")
+	if diff := cmp.Diff(strings.TrimSpace(want), strings.TrimSpace(got)); diff != "" {
 		t.Errorf("README.md is not current; run `make chart-docs`:\n%s", diff)
 	}
 }

@@ -3,7 +3,6 @@ package charts_test
 import (
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +11,7 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 
 	"github.com/cinder-csi/cinder-csi/generator/verify"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // Objects that values change.
@@ -299,11 +299,8 @@ func set(values map[string]any, leaf string, value any) map[string]any {
 }
 
 func TestEachValueHasARow(t *testing.T) {
-	text, err := os.ReadFile("cinder-csi/values.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := leaves("", parse(t, string(text)))
+	text := testfile.Text(t, "cinder-csi/values.yaml")
+	want := leaves("", parse(t, text))
 	got := []string{"chartVersion", "kubernetesVersion"} // they refuse and change nothing: TestTheChartRefusesWhatItDoesNotKnow, TestTheChartHasTheKubernetesGatesOfTheGenerator
 	for _, r := range rows {
 		got = append(got, r.leaf)

@@ -2,13 +2,13 @@ package docs
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
 	"sigs.k8s.io/yaml"
 
 	"github.com/cinder-csi/cinder-csi/test/kit/page"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // alertFiles are the rules of the chart, in the order of the page.
@@ -22,10 +22,7 @@ func alertSections(t *testing.T) string {
 	t.Helper()
 	var b strings.Builder
 	for _, name := range alertFiles {
-		text, err := os.ReadFile("../charts/cinder-csi/alerts/" + name + ".yaml")
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := testfile.Read(t, "../charts/cinder-csi/alerts/"+name+".yaml")
 		var file struct {
 			Groups []struct {
 				Rules []struct {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/test/kit/page"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // nodeCodes lists the gRPC codes of the RPCs of a node with the causes of their errors, as the source has them. Each error of driver/host and
@@ -22,10 +23,10 @@ import (
 func nodeCodes(t *testing.T) string {
 	t.Helper()
 	codeOf, causeOf := map[string]string{}, map[string]string{}
-	for _, row := range regexp.MustCompile(`(?m)^\tvolume\.(\w+): +\{codes\.(\w+), codes\.\w+\},$`).FindAllStringSubmatch(readPage(t, "../driver/rpc/codes.go"), -1) {
+	for _, row := range regexp.MustCompile(`(?m)^\tvolume\.(\w+): +\{codes\.(\w+), codes\.\w+\},$`).FindAllStringSubmatch(testfile.Text(t, "../driver/rpc/codes.go"), -1) {
 		codeOf[row[1]] = row[2]
 	}
-	_, table, _ := strings.Cut(readPage(t, "../driver/volume/error.go"), "var usualCauses = map[Kind]cause.ID{")
+	_, table, _ := strings.Cut(testfile.Text(t, "../driver/volume/error.go"), "var usualCauses = map[Kind]cause.ID{")
 	table, _, _ = strings.Cut(table, "\n}")
 	for _, row := range regexp.MustCompile(`(\w+): cause\.(\w+),`).FindAllStringSubmatch(table, -1) {
 		causeOf[row[1]] = row[2]
@@ -70,7 +71,7 @@ func nodeCodes(t *testing.T) string {
 func causeIDs(t *testing.T) map[string]string {
 	t.Helper()
 	ids := map[string]string{}
-	for _, row := range regexp.MustCompile(`(?m)^\t(\w+) += returned\("([a-z.-]+)"`).FindAllStringSubmatch(readPage(t, "../driver/cause/driver.go"), -1) {
+	for _, row := range regexp.MustCompile(`(?m)^\t(\w+) += returned\("([a-z.-]+)"`).FindAllStringSubmatch(testfile.Text(t, "../driver/cause/driver.go"), -1) {
 		if _, found := cause.Find(cause.ID(row[2])); found {
 			ids[row[1]] = row[2]
 		}
@@ -141,7 +142,7 @@ func nodeCauses(t *testing.T) map[string]bool {
 			if strings.HasSuffix(file, "_test.go") {
 				continue
 			}
-			for _, found := range regexp.MustCompile(`\bcause\.([A-Z]\w+)`).FindAllStringSubmatch(readPage(t, file), -1) {
+			for _, found := range regexp.MustCompile(`\bcause\.([A-Z]\w+)`).FindAllStringSubmatch(testfile.Text(t, file), -1) {
 				names[found[1]] = true
 			}
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/generator/cli"
 	"github.com/cinder-csi/cinder-csi/internal/diagnosis/command"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // commandNames begin a line of a page that is a command.
@@ -77,7 +78,7 @@ func docsCommands(t *testing.T) []pageCommand {
 	var commands []pageCommand
 	for _, page := range pages(t) {
 		if strings.HasPrefix(page, "../docs/") || page == "../README.md" {
-			commands = append(commands, commandsOf(strings.TrimPrefix(page, "../"), readPage(t, page))...)
+			commands = append(commands, commandsOf(strings.TrimPrefix(page, "../"), testfile.Text(t, page))...)
 		}
 	}
 	if len(commands) < 50 {
@@ -129,7 +130,7 @@ func TestEveryPluginCommandOfThePagesIsAccepted(t *testing.T) {
 // For the other programs, the file records whether the commands of a page were run: "test NAME", "by hand WHERE" or "not run REASON".
 func TestEveryCommandOfThePagesWasRunOrIsListedAsNotRun(t *testing.T) {
 	listed := map[string]string{}
-	for line := range strings.Lines(readPage(t, "testdata/commands.txt")) {
+	for line := range strings.Lines(testfile.Text(t, "testdata/commands.txt")) {
 		columns := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
 		if strings.HasPrefix(line, "#") {
 			continue
@@ -170,7 +171,7 @@ func TestEveryLineOfAShellBlockBeginsWithAKnownProgram(t *testing.T) {
 		if !strings.HasPrefix(page, "../docs/") && page != "../README.md" {
 			continue
 		}
-		for _, block := range shellBlock.FindAllStringSubmatch(readPage(t, page), -1) {
+		for _, block := range shellBlock.FindAllStringSubmatch(testfile.Text(t, page), -1) {
 			text := regexp.MustCompile(`(?s)<<'EOF'\n.*?\nEOF\n`).ReplaceAllString(strings.ReplaceAll(block[1], "\\\n", " "), "\n")
 			for line := range strings.Lines(text) {
 				words := wordsOf(strings.TrimSpace(line))
@@ -209,7 +210,7 @@ func howTos(t *testing.T) map[string]string {
 	all := map[string]string{}
 	for _, page := range pages(t) {
 		if name, is := strings.CutPrefix(page, "../docs/how-to/"); is {
-			all[name] = readPage(t, page)
+			all[name] = testfile.Text(t, page)
 		}
 	}
 	return all
@@ -221,7 +222,7 @@ var waits = regexp.MustCompile(`^kubectl wait --for=(condition=[A-Za-z]+|delete|
 func TestEveryWaitOfThePagesIsOneThatKubectlTakesAndEnds(t *testing.T) {
 	seen := 0
 	for _, page := range pages(t) {
-		for _, line := range regexp.MustCompile(`(?m)^ *kubectl wait .*$`).FindAllString(readPage(t, page), -1) {
+		for _, line := range regexp.MustCompile(`(?m)^ *kubectl wait .*$`).FindAllString(testfile.Text(t, page), -1) {
 			if seen++; !waits.MatchString(strings.TrimSpace(line)) {
 				t.Errorf("%s: %s", page, strings.TrimSpace(line))
 			}

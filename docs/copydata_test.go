@@ -9,12 +9,14 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // copyScript is the script of the Job that copies between two claims, for two directories.
 func copyScript(t *testing.T, from, to string) string {
 	t.Helper()
-	documents := yamlDocuments(readPage(t, "how-to/copy-data.md"))
+	documents := yamlDocuments(testfile.Text(t, "how-to/copy-data.md"))
 	i := slices.IndexFunc(documents, func(text string) bool { return strings.Contains(text, "\nkind: Job\n") })
 	if i < 0 {
 		t.Fatal("the page has no Job")

@@ -21,6 +21,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/generator/verify"
 	"github.com/cinder-csi/cinder-csi/test/kit/page"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // bundleOf are the objects of the bundle of a configuration, for a recorded cloud with four volume types.
@@ -34,9 +35,7 @@ func bundleOf(t *testing.T, target, distribution string) []verify.Object {
 func generated(t *testing.T, target, distribution string) ([]verify.Object, string) {
 	t.Helper()
 	config := filepath.Join(t.TempDir(), "distribution.yaml")
-	if err := os.WriteFile(config, []byte(distribution), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, config, distribution, 0o600)
 	var objects []verify.Object
 	var messages bytes.Buffer
 	world := cli.World{
@@ -189,7 +188,7 @@ func TestTheReferenceSaysWhatEachOptionCosts(t *testing.T) {
 
 // An image of another registry would not be there, where nodes reach only the mirror.
 func TestABundleForAMirrorNamesNoOtherRegistry(t *testing.T) {
-	documents := yamlDocuments(readPage(t, "how-to/install-without-internet.md"))
+	documents := yamlDocuments(testfile.Text(t, "how-to/install-without-internet.md"))
 	i := slices.IndexFunc(documents, func(text string) bool { return strings.Contains(text, "\nkind: Distribution\n") })
 	if i < 0 {
 		t.Fatal("the page has no configuration")

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // Objects of programs that write Secrets, with the fields that a page uses.
@@ -55,7 +56,7 @@ type (
 func TestTheStoresOfThePageWriteWhatTheDriverReads(t *testing.T) {
 	values := map[string]any{"id": "0123456789abcdef0123456789abcdef", "secret": "a-b_c"} // Keystone makes secrets of letters, digits, hyphens and underscores
 	seen := 0
-	for _, document := range yamlDocuments(readPage(t, "how-to/credentials-from-a-store.md")) {
+	for _, document := range yamlDocuments(testfile.Text(t, "how-to/credentials-from-a-store.md")) {
 		var text, name, namespace string
 		var given map[string]any
 		switch {

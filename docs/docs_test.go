@@ -27,6 +27,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/internal/diagnosis/command"
 	"github.com/cinder-csi/cinder-csi/test/kit/page"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 var update = flag.Bool("update", false, "write the tables anew")
@@ -252,14 +253,9 @@ func TestDoctorComparesWithTheAccessRulesOfTheDriver(t *testing.T) {
 	const path = "../generator/doctor/access-rules.json"
 	want := strings.TrimSuffix(strings.TrimPrefix(rulesBlock(openstack.AccessRules()), "```json\n"), "```\n")
 	if *update {
-		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, path, want, 0o644)
 	}
-	got, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := testfile.Read(t, path)
 	if diff := cmp.Diff(want, string(got)); diff != "" {
 		t.Errorf("%s is not what the driver sends; go test ./docs -update writes it (-want +got):\n%s", path, diff)
 	}
@@ -313,7 +309,7 @@ var codeRow = regexp.MustCompile("(?m)^\\| ((?:`[A-Z][A-Za-z]+`(?:, )?)+) \\|")
 // The tables of codes say when an RPC answers with a code. Which codes it has is decided elsewhere, and reviewed: in test/suite/errortable, which has the RPCs of
 // the controller.
 func TestTheTablesOfCodesHaveTheCodesOfTheirRPC(t *testing.T) {
-	table, driver := readPage(t, "../test/suite/errortable/testdata/table.txt"), readPage(t, "reference/driver.md")
+	table, driver := testfile.Text(t, "../test/suite/errortable/testdata/table.txt"), testfile.Text(t, "reference/driver.md")
 	for section, rpc := range map[string]string{
 		"\n## VolumeAttributesClass parameters\n": "ControllerModifyVolume", "\n## Attaching\n": "ControllerPublishVolume",
 	} {
@@ -359,12 +355,9 @@ func testNames(t *testing.T) map[string]bool {
 
 // TestEveryAttackHasATest: the page on security promises nothing without a test.
 func TestEveryAttackHasATest(t *testing.T) {
-	text, err := os.ReadFile("explanation/security.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testfile.Text(t, "explanation/security.md")
 	attackers, rows, attacks := 0, 0, false
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(text) {
 		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
 		switch {
 		case !strings.HasPrefix(line, "|"):
@@ -391,11 +384,8 @@ func TestEveryTestThatAPageNamesIsThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, page := range pages {
-		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, named := range regexp.MustCompile("`((?:Test|Fuzz)[A-Z]\\w+)`").FindAllStringSubmatch(string(text), -1) {
+		text := testfile.Text(t, page)
+		for _, named := range regexp.MustCompile("`((?:Test|Fuzz)[A-Z]\\w+)`").FindAllStringSubmatch(text, -1) {
 			if !there[named[1]] {
 				t.Errorf("%s names %s, which is not there", page, named[1])
 			}
@@ -405,7 +395,7 @@ func TestEveryTestThatAPageNamesIsThere(t *testing.T) {
 
 // The map of packages has each one, by its last name. Those that only tests import are left out.
 func TestTheMapOfPackagesNamesEachPackage(t *testing.T) {
-	page := readPage(t, "contributing/architecture.md")
+	page := testfile.Text(t, "contributing/architecture.md")
 	for _, top := range []string{"driver", "generator", "internal"} {
 		err := filepath.WalkDir(filepath.Join("..", top), func(path string, d fs.DirEntry, err error) error {
 			if err != nil || !d.IsDir() {

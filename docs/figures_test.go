@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // sameFigures are the figures of the text of a page, and the place that they come from. Each pair of expressions finds the same figures in the same
@@ -64,8 +66,8 @@ func plain(figure string) string { return strings.NewReplacer(",", "", "_", "").
 
 func TestTheFiguresOfThePagesAreThoseOfTheirSources(t *testing.T) {
 	for _, f := range sameFigures {
-		says := regexp.MustCompile(f.says).FindStringSubmatch(readPage(t, f.page))
-		has := regexp.MustCompile(f.has).FindStringSubmatch(readPage(t, f.source))
+		says := regexp.MustCompile(f.says).FindStringSubmatch(testfile.Text(t, f.page))
+		has := regexp.MustCompile(f.has).FindStringSubmatch(testfile.Text(t, f.source))
 		if says == nil || has == nil || len(says) != len(has) || len(says) < 2 {
 			t.Errorf("%s: %q finds %q; %s: %q finds %q", f.page, f.says, says, f.source, f.has, has)
 			continue
@@ -81,13 +83,13 @@ func TestTheFiguresOfThePagesAreThoseOfTheirSources(t *testing.T) {
 // The tags of the page are those of the chart.
 func TestTheSidecarsOfThePagesAreThoseOfTheChart(t *testing.T) {
 	tags := map[string]string{}
-	for _, found := range regexp.MustCompile(`repository: sig-storage/([a-z-]+), tag: (v[0-9.]+)`).FindAllStringSubmatch(readPage(t, "../charts/cinder-csi/values.yaml"), -1) {
+	for _, found := range regexp.MustCompile(`repository: sig-storage/([a-z-]+), tag: (v[0-9.]+)`).FindAllStringSubmatch(testfile.Text(t, "../charts/cinder-csi/values.yaml"), -1) {
 		tags[found[1]] = found[2]
 	}
 	if len(tags) < 6 {
 		t.Fatalf("values.yaml has the tags %v", tags)
 	}
-	table := strings.NewReplacer("external-", "csi-").Replace(readPage(t, "reference/compatibility.md"))
+	table := strings.NewReplacer("external-", "csi-").Replace(testfile.Text(t, "reference/compatibility.md"))
 	for name, tag := range tags {
 		if name = strings.TrimPrefix(name, "csi-node-"); !regexp.MustCompile(`\| (?:node-)?` + name + `[a-z -]* \| ` + regexp.QuoteMeta(tag) + ` \|`).MatchString(table) {
 			t.Errorf("reference/compatibility.md does not have %s of %s", tag, name)
@@ -102,7 +104,7 @@ func TestTheSidecarsOfThePagesAreThoseOfTheChart(t *testing.T) {
 	}
 	snapshotter := tags["csi-snapshotter"]
 	for _, page := range []string{"tutorial/first-volume.md", "how-to/install-without-internet.md"} {
-		refs := regexp.MustCompile(`\?ref=(v[0-9.]+)`).FindAllStringSubmatch(readPage(t, page), -1)
+		refs := regexp.MustCompile(`\?ref=(v[0-9.]+)`).FindAllStringSubmatch(testfile.Text(t, page), -1)
 		if len(refs) == 0 || slices.ContainsFunc(refs, func(ref []string) bool { return ref[1] != snapshotter }) {
 			t.Errorf("%s has the snapshot CRDs of %v, and the chart the snapshotter %s", page, refs, snapshotter)
 		}
@@ -111,7 +113,7 @@ func TestTheSidecarsOfThePagesAreThoseOfTheChart(t *testing.T) {
 
 // The kills of the page are the sums of the record.
 func TestTheKillsOfThePageAreThoseOfTheRecord(t *testing.T) {
-	record := readPage(t, "../test/suite/nodekills/RESULTS.md")
+	record := testfile.Text(t, "../test/suite/nodekills/RESULTS.md")
 	calls := regexp.MustCompile(`(?s)\| call \| system calls \| kills \|.*?\*\*all\*\* \| \*\*\d+\*\* \| \*\*(\d+)\*\*`).FindStringSubmatch(record)
 	tools := regexp.MustCompile(`(?s)\| tool at work \|.*?\*\*all\*\* \| \*\*(\d+)\*\* \| \*\*(\d+)\*\*`).FindStringSubmatch(record)
 	if calls == nil || tools == nil {
@@ -122,7 +124,7 @@ func TestTheKillsOfThePageAreThoseOfTheRecord(t *testing.T) {
 		kills, _ := strconv.Atoi(figure)
 		sum += kills
 	}
-	if want := "In " + strconv.Itoa(sum) + " kills nothing was lost"; !strings.Contains(readPage(t, "explanation/reliability.md"), want) {
+	if want := "In " + strconv.Itoa(sum) + " kills nothing was lost"; !strings.Contains(testfile.Text(t, "explanation/reliability.md"), want) {
 		t.Errorf("explanation/reliability.md: want %q", want)
 	}
 }
@@ -130,7 +132,7 @@ func TestTheKillsOfThePageAreThoseOfTheRecord(t *testing.T) {
 func TestThePagesCountTheAlerts(t *testing.T) {
 	alerts := strconv.Itoa(strings.Count(alertSections(t), "### CinderCSI"))
 	for page, want := range map[string]string{"../CHANGELOG.md": "[" + alerts + " alerts with a section each]", "explanation/comparison.md": "[" + alerts + ", each with a section]"} {
-		if !strings.Contains(readPage(t, page), want) {
+		if !strings.Contains(testfile.Text(t, page), want) {
 			t.Errorf("%s: want %q", page, want)
 		}
 	}
@@ -138,7 +140,7 @@ func TestThePagesCountTheAlerts(t *testing.T) {
 
 // The last line of generate, for the configuration of the tutorial.
 func TestTheTutorialShowsHowManyFilesABundleHas(t *testing.T) {
-	tutorial := readPage(t, "tutorial/first-volume.md")
+	tutorial := testfile.Text(t, "tutorial/first-volume.md")
 	configuration := regexp.MustCompile("(?s)```yaml\n(apiVersion: generator.*?)```").FindStringSubmatch(tutorial)
 	if configuration == nil {
 		t.Fatal("the tutorial has no configuration")

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 var (
@@ -39,7 +41,7 @@ func driverPart(flow, driver string) string {
 
 func TestTheFiguresOfTheFirstScreenAreThoseOfTheirPages(t *testing.T) {
 	const heading, rule = "\n## Why, if you have upstream's plugin\n", "| --- | --- | --- |\n"
-	_, section, found := strings.Cut(readPage(t, "../README.md"), heading)
+	_, section, found := strings.Cut(testfile.Text(t, "../README.md"), heading)
 	section, _, _ = strings.Cut(section, "\n## ")
 	_, rows, table := strings.Cut(section, rule)
 	if !found || !table {
@@ -99,7 +101,7 @@ func sectionOf(t *testing.T, link string) string {
 	path, anchor, _ := strings.Cut(link, "#")
 	var section strings.Builder
 	level := 0
-	for line := range strings.Lines(readPage(t, filepath.Join("..", path))) {
+	for line := range strings.Lines(testfile.Text(t, filepath.Join("..", path))) {
 		if hashes := len(line) - len(strings.TrimLeft(line, "#")); hashes > 0 {
 			switch {
 			case level == 0 && anchorsOf(line)[0] == anchor:
@@ -120,13 +122,13 @@ func sectionOf(t *testing.T, link string) string {
 
 // What an installation takes is in the written table of costs, and in the page about sizing.
 func TestTheReadmeSaysWhatABundleTakes(t *testing.T) {
-	_, section, _ := strings.Cut(readPage(t, "../README.md"), "\n## What it takes\n")
+	_, section, _ := strings.Cut(testfile.Text(t, "../README.md"), "\n## What it takes\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	costs := map[string][]string{}
-	for _, row := range aBundle.FindAllStringSubmatch(readPage(t, "reference/costs.md"), -1) {
+	for _, row := range aBundle.FindAllStringSubmatch(testfile.Text(t, "reference/costs.md"), -1) {
 		costs[strings.Trim(row[1], "`")] = row[2:]
 	}
-	idle := regexp.MustCompile(`idle, up to 999 volumes \| (\d+) a minute.* (\d+) a minute more for each pod`).FindStringSubmatch(readPage(t, "reference/sizing.md"))
+	idle := regexp.MustCompile(`idle, up to 999 volumes \| (\d+) a minute.* (\d+) a minute more for each pod`).FindStringSubmatch(testfile.Text(t, "reference/sizing.md"))
 	base, small, large := costs["none, `vanilla"], costs["size: small"], costs["size: large"]
 	if base == nil || small == nil || large == nil || idle == nil {
 		t.Fatalf("costs.md has %v, and sizing.md %v", costs, idle)

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 const glossary = "contributing/glossary.md"
@@ -20,7 +22,7 @@ type concept struct{ word, meaning, place string }
 func concepts(t *testing.T) []concept {
 	t.Helper()
 	var all []concept
-	for _, row := range regexp.MustCompile(`(?m)^\| ([^|]+) \| ([^|]+) \| ([^|]+) \|$`).FindAllStringSubmatch(readPage(t, glossary), -1) {
+	for _, row := range regexp.MustCompile(`(?m)^\| ([^|]+) \| ([^|]+) \| ([^|]+) \|$`).FindAllStringSubmatch(testfile.Text(t, glossary), -1) {
 		if row[1] != "word" && row[1] != "---" {
 			all = append(all, concept{row[1], row[2], row[3]})
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // programs are what is distributed.
@@ -174,14 +175,9 @@ func TestEveryLinkedModuleHasALicenceThatMayBeLinked(t *testing.T) {
 	}
 	const page = "../THIRD_PARTY.md"
 	if *update {
-		if err := os.WriteFile(page, []byte(b.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, page, b.String(), 0o644)
 	}
-	got, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := testfile.Read(t, page)
 	if diff := cmp.Diff(b.String(), string(got)); diff != "" {
 		t.Errorf("%s is not what is linked; make update writes it (-want +got):\n%s", page, diff)
 	}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // inlineLink is a link or an image in Markdown: [text](target).
@@ -48,15 +50,6 @@ func pages(t *testing.T) []string {
 	return all
 }
 
-func readPage(t *testing.T, name string) string {
-	t.Helper()
-	text, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}
-
 // linksOf are the targets of the links of a page, without those in code.
 func linksOf(text string) []string {
 	text = regexp.MustCompile("(?s)```.*?```").ReplaceAllString(text, "")
@@ -85,7 +78,7 @@ func anchorsOf(text string) []string {
 
 func TestEveryLinkLeadsSomewhere(t *testing.T) {
 	for _, page := range pages(t) {
-		for _, target := range linksOf(readPage(t, page)) {
+		for _, target := range linksOf(testfile.Text(t, page)) {
 			if strings.Contains(target, "://") {
 				continue // TestOutboundLinksAreOfKnownSites
 			}
@@ -98,7 +91,7 @@ func TestEveryLinkLeadsSomewhere(t *testing.T) {
 				t.Errorf("%s links to %s: %v", page, target, err)
 				continue
 			}
-			if anchor != "" && !slices.Contains(anchorsOf(readPage(t, file)), anchor) {
+			if anchor != "" && !slices.Contains(anchorsOf(testfile.Text(t, file)), anchor) {
 				t.Errorf("%s links to %s, but %s has no such heading", page, target, file)
 			}
 		}
@@ -108,7 +101,7 @@ func TestEveryLinkLeadsSomewhere(t *testing.T) {
 func TestOutboundLinksAreOfKnownSites(t *testing.T) {
 	outbound := map[string]int{}
 	for _, page := range pages(t) {
-		for _, target := range linksOf(readPage(t, page)) {
+		for _, target := range linksOf(testfile.Text(t, page)) {
 			if !strings.Contains(target, "://") {
 				continue
 			}
@@ -162,7 +155,7 @@ func TestAnOutboundLinkOfAnotherFormIsRefused(t *testing.T) {
 
 func TestEveryPageIsInTheIndex(t *testing.T) {
 	var linked []string
-	for _, target := range linksOf(readPage(t, "README.md")) {
+	for _, target := range linksOf(testfile.Text(t, "README.md")) {
 		path, _, _ := strings.Cut(target, "#")
 		linked = append(linked, filepath.Clean(path))
 	}

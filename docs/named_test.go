@@ -8,6 +8,7 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/driver/telemetry"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 var (
@@ -25,7 +26,7 @@ func TestEveryMetricThatAPageNamesIsThere(t *testing.T) {
 	}
 	seen := 0
 	for _, page := range pages(t) {
-		for _, found := range namedMetric.FindAllStringSubmatch(readPage(t, page), -1) {
+		for _, found := range namedMetric.FindAllStringSubmatch(testfile.Text(t, page), -1) {
 			name := found[1]
 			if _, known := labels[name]; !known {
 				for _, suffix := range suffixes {
@@ -77,7 +78,7 @@ func TestEveryKeyOfADistributionThatAPageNamesIsThere(t *testing.T) {
 		if strings.HasSuffix(page, "KEYS.md") || strings.HasSuffix(page, "OPENSHIFT.md") { // keys of the objects that they compare
 			continue
 		}
-		for _, found := range namedKey.FindAllStringSubmatch(readPage(t, page), -1) {
+		for _, found := range namedKey.FindAllStringSubmatch(testfile.Text(t, page), -1) {
 			key := found[1]
 			foreign := slices.ContainsFunc(foreignKeys, func(f string) bool { return key == f || strings.HasPrefix(key, f+".") })
 			if seen++; !known[key] && !foreign && !prefixOf(known, key) {

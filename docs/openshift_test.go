@@ -1,31 +1,27 @@
 package docs
 
 import (
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // TestTheCommandsOfTheOpenShiftPageRun runs every command that needs no OpenShift, and compares the way of adopt with the one in testdata.
 func TestTheCommandsOfTheOpenShiftPageRun(t *testing.T) {
 	const path = "how-to/openshift.md"
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	page := string(text)
+	text := testfile.Text(t, path)
+	page := text
 	r := newReview(t)
 	configuration := regexp.MustCompile("(?s)```yaml\n# distribution.yaml\n(.*?)```").FindStringSubmatch(page)
 	if configuration == nil {
 		t.Fatal("the page has no configuration")
 	}
-	if err := os.WriteFile(filepath.Join(r.dir, "work", "distribution.yaml"), []byte(configuration[1]), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, filepath.Join(r.dir, "work", "distribution.yaml"), configuration[1], 0o644)
 	var adopt string
 	ran := 0
 	for _, block := range shellBlock.FindAllStringSubmatch(page, -1) {
@@ -43,14 +39,9 @@ func TestTheCommandsOfTheOpenShiftPageRun(t *testing.T) {
 	const printed = "testdata/adopt-openshift.txt" // the page links to it
 	want := "Check first\n" + adopt
 	if *update {
-		if err := os.WriteFile(printed, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, printed, want, 0o644)
 	}
-	got, err := os.ReadFile(printed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := testfile.Read(t, printed)
 	if diff := cmp.Diff(want, string(got)); diff != "" {
 		t.Errorf("%s has another output; go test ./docs -update writes it (-want +got):\n%s", printed, diff)
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
 	"path"
 	"slices"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/generator/verify"
 	"github.com/cinder-csi/cinder-csi/test/judge/rights"
 	"github.com/cinder-csi/cinder-csi/test/kit/page"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // mainAccount has most of the roles.
@@ -118,11 +118,8 @@ func grantsOf(t *testing.T, from string, objects []verify.Object) []rights.Grant
 // reasonsIn reads a list of reasons.
 func reasonsIn(t *testing.T, file string) map[string]string {
 	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	reasons, err := rights.ParseReasons(string(text))
+	text := testfile.Text(t, file)
+	reasons, err := rights.ParseReasons(text)
 	if err != nil {
 		t.Fatalf("%s: %v", file, err)
 	}

@@ -8,14 +8,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // TestTheCommandsOfTheRehearsalPageRun runs every command of the page, in order, in one shell.
 func TestTheCommandsOfTheRehearsalPageRun(t *testing.T) {
-	page, err := os.ReadFile("how-to/rehearse-a-cloud.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := testfile.Text(t, "how-to/rehearse-a-cloud.md")
 	dir := t.TempDir()
 	checkout, err := filepath.Abs("..")
 	if err != nil {
@@ -26,7 +25,7 @@ func TestTheCommandsOfTheRehearsalPageRun(t *testing.T) {
 	}
 	var script strings.Builder
 	script.WriteString("trap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n")
-	for _, block := range shellBlock.FindAllStringSubmatch(string(page), -1) {
+	for _, block := range shellBlock.FindAllStringSubmatch(page, -1) {
 		script.WriteString(block[1])
 	}
 	var out []byte

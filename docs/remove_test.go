@@ -3,6 +3,8 @@ package docs
 import (
 	"strings"
 	"testing"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // On HyperShift the controller needs the rights in the guest until its last object is gone. Another order strands what has a finalizer. Each page first
@@ -26,7 +28,7 @@ func TestTheOrdersOfRemovalAgree(t *testing.T) {
 			"\n## Remove\n", "# in the management cluster\nhelm uninstall", "# in the guest cluster\nhelm uninstall", []string{"kubectl get persistentvolumes", "kubectl get volumeattachments", "kubectl get volumesnapshotcontents"},
 		},
 	} {
-		_, text, found := strings.Cut(readPage(t, name), place.section)
+		_, text, found := strings.Cut(testfile.Text(t, name), place.section)
 		first, second := strings.Index(text, place.first), strings.Index(text, place.second)
 		if !found || first < 0 || second < first {
 			t.Errorf("%s: want %q, and after it %q", name, place.first, place.second)

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // shellBlock is a block of commands of a page.
@@ -21,11 +22,8 @@ var shellBlock = regexp.MustCompile("(?s)```sh\n(.*?)```")
 // TestTheCommandsOfTheReviewPageRun runs every command of the page, in order, with the built program and a simulated cloud.
 func TestTheCommandsOfTheReviewPageRun(t *testing.T) {
 	const path = "how-to/review-a-deployment.md"
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	page := string(text)
+	text := testfile.Text(t, path)
+	page := text
 	before, after, found := strings.Cut(page, "\n## 7. ")
 	if !found {
 		t.Fatal("the page has no step 7")
@@ -39,9 +37,7 @@ func TestTheCommandsOfTheReviewPageRun(t *testing.T) {
 	output := regexp.MustCompile("(?s)(<!-- changes -->\n```markdown\n).*?(```\n)")
 	want := output.ReplaceAllString(page, "${1}"+strings.ReplaceAll(changes, "$", "$$")+"${2}")
 	if *update {
-		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, path, want, 0o644)
 	} else if diff := cmp.Diff(want, page); diff != "" {
 		t.Errorf("%s shows another output; go test ./docs -update writes it (-want +got):\n%s", path, diff)
 	}
@@ -77,9 +73,7 @@ func newReview(t *testing.T) *review {
 		}
 	}
 	clouds := strings.ReplaceAll(string(r.sim.CloudsYAML(server.URL)), "  sim-reader:", "  mycloud:")
-	if err := os.WriteFile(filepath.Join(r.dir, "clouds.yaml"), []byte(clouds), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, filepath.Join(r.dir, "clouds.yaml"), clouds, 0o600)
 	r.env = []string{
 		"PATH=" + built(t) + ":" + os.Getenv("PATH"), "HOME=" + r.dir, "CINDER_CSI=" + checkout, "OS_CLIENT_CONFIG_FILE=" + filepath.Join(r.dir, "clouds.yaml"), "OS_CLOUD=mycloud",
 		"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.com", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.com",

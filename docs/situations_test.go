@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // situations are what people on call meet, and the section that answers each. The names are for the reader of a failure.
@@ -52,7 +54,7 @@ func TestEverySituationIsTwoClicksFromTheStart(t *testing.T) {
 			t.Errorf("%s: docs/%s is more than two clicks from docs/README.md", situation, section)
 		}
 	}
-	if table := readPage(t, "how-to/troubleshoot.md"); !strings.Contains(table, "\n| a quota is full | [Claim is Pending](#claim-is-pending) |\n") {
+	if table := testfile.Text(t, "how-to/troubleshoot.md"); !strings.Contains(table, "\n| a quota is full | [Claim is Pending](#claim-is-pending) |\n") {
 		t.Error("no way from a full quota to a claim that is Pending")
 	}
 }
@@ -61,7 +63,7 @@ func TestEverySituationIsTwoClicksFromTheStart(t *testing.T) {
 func targets(t *testing.T, page string) []string {
 	t.Helper()
 	var all []string
-	for _, link := range inlineLink.FindAllStringSubmatch(readPage(t, page), -1) {
+	for _, link := range inlineLink.FindAllStringSubmatch(testfile.Text(t, page), -1) {
 		target := link[1]
 		switch {
 		case strings.Contains(target, "://"):

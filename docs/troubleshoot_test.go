@@ -2,7 +2,6 @@ package docs
 
 import (
 	"fmt"
-	"os"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -12,21 +11,16 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/generator/doctor"
 	"github.com/cinder-csi/cinder-csi/internal/diagnosis/command"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // troubleshootParts are what the command prints in the recorded scenarios, which the page shows.
 func troubleshootParts(t *testing.T) map[string]string {
 	t.Helper()
-	page, err := os.ReadFile("how-to/troubleshoot.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := testfile.Text(t, "how-to/troubleshoot.md")
 	parts := map[string]string{}
-	for _, place := range regexp.MustCompile(`<!-- (printed ([a-z-]+)) -->`).FindAllStringSubmatch(string(page), -1) {
-		text, err := os.ReadFile(filepath.Join("../internal/diagnosis/testdata", place[2]+".txt"))
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, place := range regexp.MustCompile(`<!-- (printed ([a-z-]+)) -->`).FindAllStringSubmatch(page, -1) {
+		text := testfile.Read(t, filepath.Join("../internal/diagnosis/testdata", place[2]+".txt"))
 		parts[place[1]] = "```text\n" + string(text) + "```\n"
 	}
 	return parts
@@ -92,15 +86,12 @@ func causesParts() map[string]string {
 
 // Alerts and other pages link to these.
 func TestTroubleshootingHasASectionForEachSymptom(t *testing.T) {
-	page, err := os.ReadFile("how-to/troubleshoot.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := testfile.Text(t, "how-to/troubleshoot.md")
 	for _, symptom := range []string{
 		"Claim is Pending", "Pod is stuck in ContainerCreating", "Multi-Attach error", "Attach is slow", "Volume is in an error status", "File system is read-only", "Node is lost",
 		"What do you see?", "Snapshot is never ready", "A clock is wrong",
 	} {
-		if !strings.Contains(string(page), "\n## "+symptom+"\n") {
+		if !strings.Contains(page, "\n## "+symptom+"\n") {
 			t.Errorf("no section %q", symptom)
 		}
 	}
@@ -119,7 +110,7 @@ func TestTroubleshootingNamesCausesThatThereAre(t *testing.T) {
 	for _, c := range doctor.Checks {
 		know(string(c.ID))
 	}
-	named := regexp.MustCompile("`([a-z]+\\.[a-z-]+)`").FindAllStringSubmatch(readPage(t, "how-to/troubleshoot.md"), -1)
+	named := regexp.MustCompile("`([a-z]+\\.[a-z-]+)`").FindAllStringSubmatch(testfile.Text(t, "how-to/troubleshoot.md"), -1)
 	for _, found := range named {
 		if subject, _, _ := strings.Cut(found[1], "."); subjects[subject] && !known[found[1]] {
 			t.Errorf("how-to/troubleshoot.md names %s, which is neither a cause nor a check of doctor", found[1])

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // wordLimits are the most words of a page, by the longest prefix of its path. Parts that a program writes do not count. A page that needs
@@ -50,7 +52,7 @@ func TestNoPageIsLongerThanAReaderReads(t *testing.T) {
 		if !strings.HasPrefix(name, "../docs/") && filepath.Dir(name) != ".." || name == "../THIRD_PARTY.md" { // which is for machines
 			continue
 		}
-		text := readPage(t, name)
+		text := testfile.Text(t, name)
 		words := prose(text)
 		t.Logf("%6d of prose, %6d in all: %s", words, len(strings.Fields(text)), strings.TrimPrefix(name, "../"))
 		limit := limitOf(name)
@@ -86,8 +88,8 @@ func TestWrittenPartsAreNoProse(t *testing.T) {
 
 // A reader without a checkout has the manifest from the page; it is the one that the tests run.
 func TestThePageAboutVolumesShowsItsExample(t *testing.T) {
-	_, example, _ := strings.Cut(readPage(t, "../examples/workloads/claim-and-pod.yaml"), "\n")
-	if !strings.Contains(readPage(t, "../docs/how-to/use-volumes.md"), "```yaml\n"+example+"```\n") {
+	_, example, _ := strings.Cut(testfile.Text(t, "../examples/workloads/claim-and-pod.yaml"), "\n")
+	if !strings.Contains(testfile.Text(t, "../docs/how-to/use-volumes.md"), "```yaml\n"+example+"```\n") {
 		t.Errorf("docs/how-to/use-volumes.md does not show examples/workloads/claim-and-pod.yaml:\n%s", example)
 	}
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // The snapshot objects of external-snapshotter, with the fields that the pages use (its CRDs, snapshot.storage.k8s.io/v1).
@@ -81,7 +82,7 @@ func yamlDocuments(page string) []string {
 func TestEveryYAMLBlockOfThePagesIsAccepted(t *testing.T) {
 	seen := map[string]int{}
 	for _, page := range pages(t) {
-		for _, document := range yamlDocuments(readPage(t, page)) {
+		for _, document := range yamlDocuments(testfile.Text(t, page)) {
 			kind, err := checkDocument(document)
 			if err != nil {
 				t.Errorf("%s: %s: %v\n%s", page, kind, err, document)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/cloudconf"
 	"github.com/cinder-csi/cinder-csi/internal/memnet"
 	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // sources are the files that clusters come with, by who writes them.
@@ -80,15 +80,10 @@ const cco = `clouds:
 // fixture reads a file of testdata/cloudconf; the clouds.yaml that it names is in dir.
 func fixture(t *testing.T, dir, name string) []byte {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("testdata", "cloudconf", name+".conf"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testfile.Text(t, filepath.Join("testdata", "cloudconf", name+".conf"))
 	yaml := filepath.Join(dir, "clouds.yaml")
-	if err := os.WriteFile(yaml, []byte(cco), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return []byte(strings.ReplaceAll(string(text), "/etc/kubernetes/secret/clouds.yaml", yaml))
+	testfile.Write(t, yaml, cco, 0o600)
+	return []byte(strings.ReplaceAll(text, "/etc/kubernetes/secret/clouds.yaml", yaml))
 }
 
 func TestConfigurationFilesOfExistingClustersAreRead(t *testing.T) {

@@ -1,7 +1,6 @@
 package driver
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -12,6 +11,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/memnet"
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
 	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 const cloudURL = "http://cloud.test"
@@ -20,9 +20,7 @@ const cloudURL = "http://cloud.test"
 func configure(t *testing.T, conf []byte, args ...string) config.Config {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "cloud.conf")
-	if err := os.WriteFile(path, conf, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, path, conf, 0o600)
 	var cfg config.Config
 	flags := pflag.NewFlagSet("driver", pflag.ContinueOnError)
 	cfg.Bind(flags)

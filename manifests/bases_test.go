@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -19,6 +18,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/generator/verify"
 	"github.com/cinder-csi/cinder-csi/manifests"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 var update = flag.Bool("update", false, "write the bases anew")
@@ -65,12 +65,7 @@ func TestTheBasesAreTheChartRendered(t *testing.T) {
 			}
 		}
 		for name, text := range want {
-			if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(name, text, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			testfile.Write(t, name, text, 0o644)
 		}
 		return
 	}

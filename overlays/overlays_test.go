@@ -22,6 +22,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
 	"github.com/cinder-csi/cinder-csi/internal/memnet"
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 var update = flag.Bool("update", false, "write the examples anew")
@@ -117,11 +118,8 @@ func TestInventoryIsWhatTheSimulatedCloudOffers(t *testing.T) {
 	}
 	dir := t.TempDir()
 	run(t, "inspect", "--simulated", "--save", filepath.Join(dir, "inventory.yaml"))
-	want, err := os.ReadFile("inventory.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), files(t, dir)["inventory.yaml"]); diff != "" {
+	want := testfile.Text(t, "inventory.yaml")
+	if diff := cmp.Diff(want, files(t, dir)["inventory.yaml"]); diff != "" {
 		t.Errorf("overlays/inventory.yaml is stale; run `make update`:\n%s", diff)
 	}
 }

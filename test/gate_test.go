@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 const testPage = "TARGETS.md"
@@ -16,13 +18,10 @@ const testPage = "TARGETS.md"
 // gateStages are the targets that each stage of .ci/run runs, with what those run in turn.
 func gateStages(t *testing.T) map[string]map[string]bool {
 	t.Helper()
-	text, err := os.ReadFile("../.ci/run")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testfile.Text(t, "../.ci/run")
 	recipes := makeRecipes(t)
 	all := map[string]map[string]bool{}
-	for _, stage := range regexp.MustCompile(`(?ms)^stage_(\w+)\(\) \{(.*?)\}$`).FindAllStringSubmatch(string(text), -1) {
+	for _, stage := range regexp.MustCompile(`(?ms)^stage_(\w+)\(\) \{(.*?)\}$`).FindAllStringSubmatch(text, -1) {
 		run := map[string]bool{}
 		for _, call := range regexp.MustCompile(`(?m)\bmake ([^;\n}]*)`).FindAllStringSubmatch(stage[2], -1) {
 			follow(recipes, goals(recipes, call[1]), run)
@@ -69,10 +68,7 @@ func weeklyStages(t *testing.T) map[string]map[string]bool {
 var place = regexp.MustCompile("^(?:(a part in )?(gate|weekly) `([\\w-]+)`(?:: `make ([^`]+)`)?|no)$")
 
 func TestThePageAboutTheTestsSaysWhereEachTargetRuns(t *testing.T) {
-	page, err := os.ReadFile(testPage)
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := testfile.Read(t, testPage)
 	before, weekly, found := strings.Cut(string(page), "\n## Every week\n") // its table has other columns
 	_, after, ends := strings.Cut(weekly, "\n## ")
 	if !found || !ends {
@@ -122,12 +118,9 @@ func runsAll(runs map[string]bool, targets []string) bool {
 var proves = regexp.MustCompile(`^(test|fuzz|measure)(-|$)|^(demo|lint|vulncheck|release-check)$`)
 
 func TestThePageAboutTheTestsNamesEveryTargetThatProvesSomething(t *testing.T) {
-	page, err := os.ReadFile(testPage)
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := testfile.Text(t, testPage)
 	recipes, named := makeRecipes(t), map[string]bool{}
-	for _, command := range regexp.MustCompile("`make ([^`]+)`").FindAllStringSubmatch(string(page), -1) {
+	for _, command := range regexp.MustCompile("`make ([^`]+)`").FindAllStringSubmatch(page, -1) {
 		for _, target := range goals(recipes, command[1]) {
 			named[target] = true
 			if _, chooses := recipes[target+"-list"]; chooses {

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // paragraph is an entry of the index: a directory, and the text about it.
@@ -19,11 +21,7 @@ var paragraph = regexp.MustCompile(`(?m)^- \[(\w+)\]\((\w+/\w+)\) ((?:.+\n)(?:  
 
 func readIndex(t *testing.T) string {
 	t.Helper()
-	text, err := os.ReadFile("README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
+	return testfile.Text(t, "README.md")
 }
 
 func TestEveryDirectoryHasOneParagraphBelowTheHeadingOfItsKind(t *testing.T) {
@@ -120,14 +118,11 @@ func makeFiles(t *testing.T) []string {
 	files := []string{"Makefile"}
 	var texts []string
 	for i := 0; i < len(files); i++ {
-		text, err := os.ReadFile(filepath.Join("..", files[i]))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, include := range regexp.MustCompile(`(?m)^include (\S+)$`).FindAllStringSubmatch(string(text), -1) {
+		text := testfile.Text(t, filepath.Join("..", files[i]))
+		for _, include := range regexp.MustCompile(`(?m)^include (\S+)$`).FindAllStringSubmatch(text, -1) {
 			files = append(files, include[1])
 		}
-		texts = append(texts, string(text))
+		texts = append(texts, text)
 	}
 	return texts
 }
@@ -149,7 +144,7 @@ func TestEveryPromiseLeadsToATest(t *testing.T) {
 				t.Errorf("the promise%sleads to %s; want a file with tests", columns[1], link[1])
 				continue
 			}
-			texts.WriteString(read(t, link[1]))
+			texts.WriteString(testfile.Text(t, link[1]))
 		}
 		named := regexp.MustCompile("`(\\w+)`").FindAllStringSubmatch(columns[2], -1)
 		if len(named) == 0 {
@@ -164,13 +159,4 @@ func TestEveryPromiseLeadsToATest(t *testing.T) {
 			t.Errorf("the promise%snames no target", columns[1])
 		}
 	}
-}
-
-func read(t *testing.T, path string) string {
-	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // listed are the directories that a variable of make names.
@@ -37,7 +39,7 @@ func callers(t *testing.T, functions string) []string {
 		if err != nil || !strings.HasSuffix(path, "_test.go") {
 			return err
 		}
-		text := read(t, path)
+		text := testfile.Text(t, path)
 		if dir, _ := filepath.Rel("..", filepath.Dir(path)); calls.MatchString(text) && !tagged.MatchString(text) {
 			dirs = append(dirs, dir)
 		}
@@ -70,7 +72,7 @@ func TestThePackagesOfTestsAreInstalled(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, file := range files {
-			text := read(t, file)
+			text := testfile.Text(t, file)
 			if tagged.MatchString(text) {
 				continue
 			}
@@ -112,7 +114,7 @@ func TestEveryFuzzTargetIsListed(t *testing.T) {
 			return err
 		}
 		dir, _ := filepath.Rel("..", filepath.Dir(path))
-		for _, f := range regexp.MustCompile(`(?m)^func (Fuzz\w+)\(`).FindAllStringSubmatch(read(t, path), -1) {
+		for _, f := range regexp.MustCompile(`(?m)^func (Fuzz\w+)\(`).FindAllStringSubmatch(testfile.Text(t, path), -1) {
 			if !strings.Contains(all, dir+":"+f[1]+"=") {
 				t.Errorf("%s: %s is in no list of fuzz targets of the Makefile", dir, f[1])
 			}

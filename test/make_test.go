@@ -1,13 +1,14 @@
 package test_test
 
 import (
-	"os"
 	"os/exec"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // parameters choose a case of a target: make TARGET CASE=x makes TARGET-x.
@@ -90,12 +91,9 @@ func follow(recipes map[string][]string, targets []string, run map[string]bool) 
 
 // What pages, pipelines and people called a target stays an answer, and no target.
 func TestAnOldTargetSaysWhatReplacedIt(t *testing.T) {
-	text, err := os.ReadFile("kit/old-targets.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testfile.Text(t, "kit/old-targets.txt")
 	recipes := makeRecipes(t)
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(text) {
 		old, now, _ := strings.Cut(strings.TrimSpace(line), "\t")
 		if _, is := recipes[old]; is {
 			t.Errorf("%s is a target, and kit/old-targets.txt says that it is one no more", old)

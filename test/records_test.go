@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 var update = flag.Bool("update", false, "write the sums of the records")
@@ -37,15 +39,10 @@ func TestTheFiguresOfTheRecordsAreThoseOfTheirRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	if *update {
-		if err := os.WriteFile(recordSums, []byte(strings.Join(got, "\n")+"\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, recordSums, strings.Join(got, "\n")+"\n", 0o644)
 	}
-	want, err := os.ReadFile(recordSums)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(strings.Split(strings.TrimSpace(string(want)), "\n"), got); diff != "" || len(got) < 10 {
+	want := testfile.Text(t, recordSums)
+	if diff := cmp.Diff(strings.Split(strings.TrimSpace(want), "\n"), got); diff != "" || len(got) < 10 {
 		t.Errorf("figures of a record changed. If a run wrote them, or something that is no figure of a run has a digit: go test ./test -run Record -update\n%s", diff)
 	}
 }

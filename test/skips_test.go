@@ -5,11 +5,12 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // otherGates are directories whose tests no gate with skips.txt runs.
@@ -26,11 +27,8 @@ var unlisted = map[string]string{
 // TestEveryTestThatSkipsIsListed reads the tests of every build tag. A skip without a line fails only where the test is skipped, such as on a
 // cloud that this machine does not have.
 func TestEveryTestThatSkipsIsListed(t *testing.T) {
-	text, err := os.ReadFile("skips.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+	text := testfile.Text(t, "skips.txt")
+	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
@@ -45,7 +43,7 @@ func TestEveryTestThatSkipsIsListed(t *testing.T) {
 		}
 		for _, declared := range file.Decls {
 			f, ok := declared.(*ast.FuncDecl)
-			if ok && strings.HasPrefix(f.Name.Name, "Test") && skips(f) && unlisted[f.Name.Name] == "" && !strings.Contains(string(text), "\n"+f.Name.Name+"\t") {
+			if ok && strings.HasPrefix(f.Name.Name, "Test") && skips(f) && unlisted[f.Name.Name] == "" && !strings.Contains(text, "\n"+f.Name.Name+"\t") {
 				t.Errorf("%s: %s can be skipped, and test/skips.txt has no line for it", path, f.Name.Name)
 			}
 		}

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // Code behind a build tag that no gate compiles breaks unseen: `make lint` vets the tags of TEST_TAGS, and crds in its own module.
@@ -36,10 +38,7 @@ func TestLintVetsEveryBuildTag(t *testing.T) {
 		t.Fatal(err)
 	}
 	delete(want, "linux") // the system that lint runs on; a tag of tests that left files out would need a second vet
-	makefile, err := os.ReadFile("../Makefile")
-	if err != nil {
-		t.Fatal(err)
-	}
+	makefile := testfile.Read(t, "../Makefile")
 	got := map[string]bool{"crds": strings.Contains(string(makefile), "cd test/suite/examples && go vet -tags '$(TAGS),crds' ./...")}
 	if list := regexp.MustCompile(`(?m)^TEST_TAGS := (.*)$`).FindSubmatch(makefile); list != nil {
 		for tag := range strings.SplitSeq(string(list[1]), ",") {

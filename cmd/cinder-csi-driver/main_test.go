@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -17,13 +16,12 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver"
 	"github.com/cinder-csi/cinder-csi/driver/config"
 	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 func TestExitCodes(t *testing.T) {
 	conf := filepath.Join(t.TempDir(), "cloud.conf")
-	if err := os.WriteFile(conf, []byte("[Global]\nauth-url=http://127.0.0.1:1/v3\nusername=u\npassword=hunter2\ntenant-name=p\ndomain-name=Default\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, conf, "[Global]\nauth-url=http://127.0.0.1:1/v3\nusername=u\npassword=hunter2\ntenant-name=p\ndomain-name=Default\n", 0o600)
 	socket := "--endpoint=unix:/" + filepath.Join(t.TempDir(), "csi.sock")
 	for name, test := range map[string]struct {
 		args           []string

@@ -12,6 +12,7 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
 	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // started runs the command until it has printed its URL.
@@ -90,9 +91,7 @@ func TestAFileShapesTheCloudAndAFlagWinsOverIt(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "cloud.yaml")
 	text := "region: Nord\nunversionedEndpoints: true\nusers: [{name: jane, roles: {demo: [reader]}}]\napplicationCredentials: []\n"
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, file, text, 0o600)
 	_, stop := started(t, "--cloud", file, "--dir", dir, "--unversioned-endpoints=false")
 	defer stop()
 	content, err := os.ReadFile(filepath.Join(dir, "clouds.yaml"))
@@ -116,9 +115,7 @@ func TestAFileShapesTheCloudAndAFlagWinsOverIt(t *testing.T) {
 
 func TestExitCodes(t *testing.T) {
 	unknownKey := filepath.Join(t.TempDir(), "cloud.yaml")
-	if err := os.WriteFile(unknownKey, []byte("region: x\nzonez: {}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, unknownKey, "region: x\nzonez: {}\n", 0o600)
 	for _, test := range []struct {
 		args []string
 		want int

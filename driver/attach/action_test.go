@@ -4,7 +4,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"github.com/cinder-csi/cinder-csi/test/kit/cloudtest"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -64,14 +64,9 @@ func TestTheActionTableIsAsReviewed(t *testing.T) {
 	}
 	const file = "testdata/actions.txt"
 	if *update {
-		if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, file, b.String(), 0o644)
 	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := testfile.Read(t, file)
 	if diff := cmp.Diff(string(want), b.String()); diff != "" {
 		t.Error("-want +got; write it with -update and review it\n", diff)
 	}

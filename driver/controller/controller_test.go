@@ -17,6 +17,7 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/driver/provision"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"github.com/cinder-csi/cinder-csi/test/kit/csitest"
 )
 
 const (
@@ -297,53 +298,41 @@ func TestRequestsWithoutARequiredFieldAreInvalid(t *testing.T) {
 	s, moon := server(&fake{}), map[string]string{"cloud": "moon"}
 	for name, call := range map[string]func(context.Context) error{
 		"publish, no volume": func(ctx context.Context) error {
-			_, err := s.ControllerPublishVolume(ctx, &csi.ControllerPublishVolumeRequest{NodeId: second, VolumeCapability: oneWriter[0]})
-			return err
+			return csitest.Outcome(s.ControllerPublishVolume(ctx, &csi.ControllerPublishVolumeRequest{NodeId: second, VolumeCapability: oneWriter[0]}))
 		},
 		"publish, no node": func(ctx context.Context) error {
-			_, err := s.ControllerPublishVolume(ctx, &csi.ControllerPublishVolumeRequest{VolumeId: first, VolumeCapability: oneWriter[0]})
-			return err
+			return csitest.Outcome(s.ControllerPublishVolume(ctx, &csi.ControllerPublishVolumeRequest{VolumeId: first, VolumeCapability: oneWriter[0]}))
 		},
 		"publish, no capability": func(ctx context.Context) error {
-			_, err := s.ControllerPublishVolume(ctx, &csi.ControllerPublishVolumeRequest{VolumeId: first, NodeId: second})
-			return err
+			return csitest.Outcome(s.ControllerPublishVolume(ctx, &csi.ControllerPublishVolumeRequest{VolumeId: first, NodeId: second}))
 		},
 		"publish, read-only": func(ctx context.Context) error {
-			_, err := s.ControllerPublishVolume(ctx, &csi.ControllerPublishVolumeRequest{VolumeId: first, NodeId: second, VolumeCapability: oneWriter[0], Readonly: true})
-			return err
+			return csitest.Outcome(s.ControllerPublishVolume(ctx, &csi.ControllerPublishVolumeRequest{VolumeId: first, NodeId: second, VolumeCapability: oneWriter[0], Readonly: true}))
 		},
 		"publish, cloud": func(ctx context.Context) error {
-			_, err := s.ControllerPublishVolume(ctx, &csi.ControllerPublishVolumeRequest{Secrets: moon})
-			return err
+			return csitest.Outcome(s.ControllerPublishVolume(ctx, &csi.ControllerPublishVolumeRequest{Secrets: moon}))
 		},
 		"unpublish": func(ctx context.Context) error {
-			_, err := s.ControllerUnpublishVolume(ctx, &csi.ControllerUnpublishVolumeRequest{})
-			return err
+			return csitest.Outcome(s.ControllerUnpublishVolume(ctx, &csi.ControllerUnpublishVolumeRequest{}))
 		},
 		"unpublish, cloud": func(ctx context.Context) error {
-			_, err := s.ControllerUnpublishVolume(ctx, &csi.ControllerUnpublishVolumeRequest{VolumeId: first, Secrets: moon})
-			return err
+			return csitest.Outcome(s.ControllerUnpublishVolume(ctx, &csi.ControllerUnpublishVolumeRequest{VolumeId: first, Secrets: moon}))
 		},
 		"delete": func(ctx context.Context) error { _, err := s.DeleteVolume(ctx, &csi.DeleteVolumeRequest{}); return err },
 		"delete, cloud": func(ctx context.Context) error {
-			_, err := s.DeleteVolume(ctx, &csi.DeleteVolumeRequest{VolumeId: first, Secrets: moon})
-			return err
+			return csitest.Outcome(s.DeleteVolume(ctx, &csi.DeleteVolumeRequest{VolumeId: first, Secrets: moon}))
 		},
 		"get": func(ctx context.Context) error {
-			_, err := s.ControllerGetVolume(ctx, &csi.ControllerGetVolumeRequest{})
-			return err
+			return csitest.Outcome(s.ControllerGetVolume(ctx, &csi.ControllerGetVolumeRequest{}))
 		},
 		"validate, no volume": func(ctx context.Context) error {
-			_, err := s.ValidateVolumeCapabilities(ctx, &csi.ValidateVolumeCapabilitiesRequest{VolumeCapabilities: oneWriter})
-			return err
+			return csitest.Outcome(s.ValidateVolumeCapabilities(ctx, &csi.ValidateVolumeCapabilitiesRequest{VolumeCapabilities: oneWriter}))
 		},
 		"validate, nothing": func(ctx context.Context) error {
-			_, err := s.ValidateVolumeCapabilities(ctx, &csi.ValidateVolumeCapabilitiesRequest{VolumeId: first})
-			return err
+			return csitest.Outcome(s.ValidateVolumeCapabilities(ctx, &csi.ValidateVolumeCapabilitiesRequest{VolumeId: first}))
 		},
 		"list, negative": func(ctx context.Context) error {
-			_, err := s.ListVolumes(ctx, &csi.ListVolumesRequest{MaxEntries: -1})
-			return err
+			return csitest.Outcome(s.ListVolumes(ctx, &csi.ListVolumesRequest{MaxEntries: -1}))
 		},
 	} {
 		t.Run(name, func(t *testing.T) { kindIs(t, call(t.Context()), volume.InvalidArgument, "") })
@@ -356,28 +345,22 @@ func TestErrorsOfVolumesAndAttachmentsStayUnchanged(t *testing.T) {
 	s := server(f)
 	for name, call := range map[string]func() error{
 		"create": func() error {
-			_, err := s.CreateVolume(t.Context(), &csi.CreateVolumeRequest{Name: "a", VolumeCapabilities: oneWriter})
-			return err
+			return csitest.Outcome(s.CreateVolume(t.Context(), &csi.CreateVolumeRequest{Name: "a", VolumeCapabilities: oneWriter}))
 		},
 		"delete": func() error {
-			_, err := s.DeleteVolume(t.Context(), &csi.DeleteVolumeRequest{VolumeId: first})
-			return err
+			return csitest.Outcome(s.DeleteVolume(t.Context(), &csi.DeleteVolumeRequest{VolumeId: first}))
 		},
 		"publish": func() error {
-			_, err := s.ControllerPublishVolume(t.Context(), &csi.ControllerPublishVolumeRequest{VolumeId: first, NodeId: second, VolumeCapability: oneWriter[0]})
-			return err
+			return csitest.Outcome(s.ControllerPublishVolume(t.Context(), &csi.ControllerPublishVolumeRequest{VolumeId: first, NodeId: second, VolumeCapability: oneWriter[0]}))
 		},
 		"unpublish": func() error {
-			_, err := s.ControllerUnpublishVolume(t.Context(), &csi.ControllerUnpublishVolumeRequest{VolumeId: first})
-			return err
+			return csitest.Outcome(s.ControllerUnpublishVolume(t.Context(), &csi.ControllerUnpublishVolumeRequest{VolumeId: first}))
 		},
 		"get": func() error {
-			_, err := s.ControllerGetVolume(t.Context(), &csi.ControllerGetVolumeRequest{VolumeId: first})
-			return err
+			return csitest.Outcome(s.ControllerGetVolume(t.Context(), &csi.ControllerGetVolumeRequest{VolumeId: first}))
 		},
 		"validate": func() error {
-			_, err := s.ValidateVolumeCapabilities(t.Context(), &csi.ValidateVolumeCapabilitiesRequest{VolumeId: first, VolumeCapabilities: oneWriter})
-			return err
+			return csitest.Outcome(s.ValidateVolumeCapabilities(t.Context(), &csi.ValidateVolumeCapabilitiesRequest{VolumeId: first, VolumeCapabilities: oneWriter}))
 		},
 		"list": func() error { _, err := s.ListVolumes(t.Context(), &csi.ListVolumesRequest{}); return err },
 	} {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/driver/snapshot"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"github.com/cinder-csi/cinder-csi/test/kit/csitest"
 )
 
 // fakeSnapshots returns what a test sets, and keeps the spec.
@@ -146,8 +147,7 @@ func TestSnapshotRequestsAreValidated(t *testing.T) {
 		return func() error {
 			req := &csi.CreateSnapshotRequest{Name: "s", SourceVolumeId: first}
 			change(req)
-			_, err := strict.CreateSnapshot(t.Context(), req)
-			return err
+			return csitest.Outcome(strict.CreateSnapshot(t.Context(), req))
 		}
 	}
 	moon := map[string]string{"cloud": "moon"}
@@ -178,21 +178,17 @@ func TestSnapshotRequestsAreValidated(t *testing.T) {
 		"bad incremental": {create(func(r *csi.CreateSnapshotRequest) { r.Parameters = map[string]string{"incremental": "2"} }), "incremental"},
 		"get nothing":     {func() error { _, err := strict.GetSnapshot(t.Context(), &csi.GetSnapshotRequest{}); return err }, "snapshot ID"},
 		"get elsewhere": {func() error {
-			_, err := strict.GetSnapshot(t.Context(), &csi.GetSnapshotRequest{SnapshotId: first, Secrets: moon})
-			return err
+			return csitest.Outcome(strict.GetSnapshot(t.Context(), &csi.GetSnapshotRequest{SnapshotId: first, Secrets: moon}))
 		}, `"moon"`},
 		"delete nothing": {func() error { _, err := strict.DeleteSnapshot(t.Context(), &csi.DeleteSnapshotRequest{}); return err }, "snapshot ID"},
 		"delete elsewhere": {func() error {
-			_, err := strict.DeleteSnapshot(t.Context(), &csi.DeleteSnapshotRequest{SnapshotId: first, Secrets: moon})
-			return err
+			return csitest.Outcome(strict.DeleteSnapshot(t.Context(), &csi.DeleteSnapshotRequest{SnapshotId: first, Secrets: moon}))
 		}, `"moon"`},
 		"list elsewhere": {func() error {
-			_, err := strict.ListSnapshots(t.Context(), &csi.ListSnapshotsRequest{Secrets: moon})
-			return err
+			return csitest.Outcome(strict.ListSnapshots(t.Context(), &csi.ListSnapshotsRequest{Secrets: moon}))
 		}, `"moon"`},
 		"list fewer": {func() error {
-			_, err := strict.ListSnapshots(t.Context(), &csi.ListSnapshotsRequest{MaxEntries: -1})
-			return err
+			return csitest.Outcome(strict.ListSnapshots(t.Context(), &csi.ListSnapshotsRequest{MaxEntries: -1}))
 		}, "max_entries"},
 	} {
 		kindIs(t, test.call(), volume.InvalidArgument, test.text)

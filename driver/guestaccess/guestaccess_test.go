@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/internal/kubeconfig"
 	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // keeper is a keeper whose requests go to a function.
@@ -30,9 +30,7 @@ func keeper(t *testing.T, log *bytes.Buffer, request func(kubeconfig.Config) (to
 		Kubeconfig: filepath.Join(dir, "admin"), Namespace: "cinder-csi", ServiceAccount: "controller", Dir: dir, Lifetime: time.Hour,
 		Log: slog.New(slog.NewTextHandler(log, nil)),
 	}
-	if err := os.WriteFile(o.Kubeconfig, []byte(admin("https://guest:6443", "token: a-secret")), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, o.Kubeconfig, admin("https://guest:6443", "token: a-secret"), 0o600)
 	k, err := New(o)
 	if err != nil {
 		t.Fatal(err)
@@ -43,11 +41,7 @@ func keeper(t *testing.T, log *bytes.Buffer, request func(kubeconfig.Config) (to
 
 func content(t *testing.T, dir, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(dir, name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
+	return testfile.Text(t, filepath.Join(dir, name))
 }
 
 func TestATokenIsRenewedAfterFourFifthsOfItsLifetime(t *testing.T) {
@@ -88,9 +82,7 @@ func TestAReplacedKubeconfigIsUsedWithinTenSeconds(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		go k.Run(ctx)
 		time.Sleep(time.Minute)
-		if err := os.WriteFile(o.Kubeconfig, []byte(admin("https://other:6443", "token: b-secret")), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, o.Kubeconfig, admin("https://other:6443", "token: b-secret"), 0o600)
 		time.Sleep(look)
 		synctest.Wait()
 		stop()

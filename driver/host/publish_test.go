@@ -14,6 +14,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/host/mount"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 var equateEmpty = cmpopts.EquateEmpty()
@@ -138,9 +139,7 @@ func TestABlockTargetThatIsNotEmptyIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	target := b.Path("target")
-	if err := os.WriteFile(target, []byte("data"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, target, "data", 0o600)
 	wantKind(t, b.PublishBlock(t.Context(), PublishSpec{Volume: vol, Target: target}), volume.Conflict, "not an empty file")
 	wantKind(t, b.PublishBlock(t.Context(), PublishSpec{Volume: vol, Target: b.Path("dev")}), volume.Conflict, "not an empty file")
 	if text, _ := os.ReadFile(target); string(text) != "data" {
@@ -180,9 +179,7 @@ func TestUnmountKeepsData(t *testing.T) {
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(file, []byte("data"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, file, "data", 0o600)
 	if err := os.Symlink(dir, b.kubelet("link")); err != nil {
 		t.Fatal(err)
 	}

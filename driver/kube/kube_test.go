@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // pod is the service account of a pod in a cluster whose API is served by handler: its options and its directory.
@@ -36,9 +36,7 @@ func pod(t *testing.T, handler http.HandlerFunc) (Options, string) {
 
 func write(t *testing.T, dir, file, text string) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, filepath.Join(dir, file), text, 0o600)
 }
 
 func TestRequestsNameTheDriverToTheAuditLog(t *testing.T) {

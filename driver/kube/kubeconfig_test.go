@@ -5,9 +5,10 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // In a hosted control plane the pod runs in the management cluster, and the claims are in the cluster of the kubeconfig. The service account
@@ -22,9 +23,7 @@ func TestTheClaimsOfAKubeconfigAreThoseOfItsCluster(t *testing.T) {
 	write := func(name string, content []byte) string {
 		t.Helper()
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, path, content, 0o600)
 		return path
 	}
 	write("ca.crt", ca)

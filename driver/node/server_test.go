@@ -19,6 +19,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/host/limit"
 	"github.com/cinder-csi/cinder-csi/driver/host/metadata"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"github.com/cinder-csi/cinder-csi/test/kit/csitest"
 )
 
 const vol = "0a9f1b2c-3d4e-4f50-8a6b-7c8d9e0f1a2b"
@@ -231,16 +232,14 @@ func TestRequestsAreTranslated(t *testing.T) {
 	named := strings.ToUpper(vol) // as somebody may write it into a PersistentVolume; the controller takes it too
 	stage := func(c *csi.VolumeCapability, context map[string]string) func(*Server) error {
 		return func(server *Server) error {
-			_, err := server.NodeStageVolume(t.Context(), &csi.NodeStageVolumeRequest{VolumeId: named, StagingTargetPath: s, VolumeCapability: c, VolumeContext: context})
-			return err
+			return csitest.Outcome(server.NodeStageVolume(t.Context(), &csi.NodeStageVolumeRequest{VolumeId: named, StagingTargetPath: s, VolumeCapability: c, VolumeContext: context}))
 		}
 	}
 	publish := func(c *csi.VolumeCapability, readOnly bool) func(*Server) error {
 		return func(server *Server) error {
-			_, err := server.NodePublishVolume(t.Context(), &csi.NodePublishVolumeRequest{
+			return csitest.Outcome(server.NodePublishVolume(t.Context(), &csi.NodePublishVolumeRequest{
 				VolumeId: named, StagingTargetPath: s, TargetPath: p, VolumeCapability: c, Readonly: readOnly,
-			})
-			return err
+			}))
 		}
 	}
 	expand := func(r *csi.NodeExpandVolumeRequest) func(*Server) error {
@@ -282,12 +281,10 @@ func TestRequestsAreTranslated(t *testing.T) {
 		{"expand what is staged", expand(&csi.NodeExpandVolumeRequest{StagingTargetPath: s, VolumeCapability: mount(writer, "")}), host.ExpandSpec{Volume: vol, Path: s, Size: 5}},
 		{"expand a device", expand(&csi.NodeExpandVolumeRequest{StagingTargetPath: s, VolumeCapability: block(writer)}), host.ExpandSpec{Volume: vol, Path: p, Size: 5, Block: true}},
 		{"unpublish, whatever the id", func(server *Server) error {
-			_, err := server.NodeUnpublishVolume(t.Context(), &csi.NodeUnpublishVolumeRequest{VolumeId: "odd", TargetPath: p})
-			return err
+			return csitest.Outcome(server.NodeUnpublishVolume(t.Context(), &csi.NodeUnpublishVolumeRequest{VolumeId: "odd", TargetPath: p}))
 		}, unmounted{p}},
 		{"unstage", func(server *Server) error {
-			_, err := server.NodeUnstageVolume(t.Context(), &csi.NodeUnstageVolumeRequest{VolumeId: named, StagingTargetPath: s})
-			return err
+			return csitest.Outcome(server.NodeUnstageVolume(t.Context(), &csi.NodeUnstageVolumeRequest{VolumeId: named, StagingTargetPath: s}))
 		}, unstaged{vol, s}},
 	} {
 		m := &fakeMachine{}

@@ -14,6 +14,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 func TestEndpoints(t *testing.T) {
@@ -69,9 +71,7 @@ func TestAStaleSocketIsReplaced(t *testing.T) {
 
 func TestAFileThatIsNotASocketStays(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "csi.sock")
-	if err := os.WriteFile(path, []byte("precious"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, path, "precious", 0o600)
 	if _, err := Listen("unix:/" + path); err == nil || !strings.Contains(err.Error(), "not a socket") {
 		t.Errorf("got %v", err)
 	}

@@ -4,7 +4,6 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -13,6 +12,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 func TestWhatIsLetPassIsCountedByKind(t *testing.T) {
@@ -47,11 +48,8 @@ func TestTheListOfLenientKindsIsComplete(t *testing.T) {
 	}
 	found := map[string]bool{}
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, m := range regexp.MustCompile(`tolerate\(ctx, "([^"]+)"`).FindAllStringSubmatch(string(text), -1) {
+		text := testfile.Text(t, file)
+		for _, m := range regexp.MustCompile(`tolerate\(ctx, "([^"]+)"`).FindAllStringSubmatch(text, -1) {
 			found[m[1]] = true
 		}
 	}

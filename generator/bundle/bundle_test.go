@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
-	"os"
 	"path"
 	"slices"
 	"strings"
@@ -21,6 +20,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/generator/verify"
 	"github.com/cinder-csi/cinder-csi/internal/cloudconf"
 	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // result is a plan of a small cloud.
@@ -310,10 +310,7 @@ func BenchmarkRenderTwoThousandTypes(b *testing.B) {
 
 // A value that equals the default of the chart may be left out, but not this one: values of another version would then be accepted.
 func TestValuesAlwaysNameTheChartVersionSoThatAnotherVersionRefusesThem(t *testing.T) {
-	chart, err := os.ReadFile("../../charts/cinder-csi/Chart.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	chart := testfile.Read(t, "../../charts/cinder-csi/Chart.yaml")
 	_, version, _ := bytes.Cut(chart, []byte("\nversion: "))
 	version = version[:bytes.IndexByte(version, '\n')+1]
 	for target, files := range map[v1alpha1.Target][]string{

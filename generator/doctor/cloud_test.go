@@ -98,16 +98,6 @@ func has(r *Report, id string, severity Severity, text string) bool {
 	return false
 }
 
-func cloudIDs() []string {
-	var ids []string
-	for _, c := range Checks {
-		if strings.HasPrefix(c.ID, "cloud.") {
-			ids = append(ids, c.ID)
-		}
-	}
-	return ids
-}
-
 func TestACloudWithoutFaultsHasNoWarning(t *testing.T) {
 	b := newBed(t)
 	b.secure(365 * 24 * time.Hour)
@@ -119,7 +109,7 @@ func TestACloudWithoutFaultsHasNoWarning(t *testing.T) {
 	}
 	b.user = "sim-demo-admin" // sees whether there is a backup service
 	r = b.report()
-	for _, id := range cloudIDs() {
+	for _, id := range idsOf("cloud.") {
 		if id != "cloud.tls" && id != "cloud.access-rules" && id != "cloud.credential" && !has(r, id, OK, "") {
 			t.Errorf("want %s ok, got %+v", id, r.Findings)
 		}
@@ -205,7 +195,7 @@ func TestEveryCheckOfTheCloudHasARow(t *testing.T) {
 	for _, f := range faults {
 		seen[f.id] = true
 	}
-	for _, id := range cloudIDs() {
+	for _, id := range idsOf("cloud.") {
 		if !seen[id] {
 			t.Errorf("%s has no row", id)
 		}

@@ -182,10 +182,10 @@ func clusterReport(t *testing.T, a api, i Install) *Report {
 	return r
 }
 
-func clusterIDs() []string {
-	var ids []string
+// idsOf are the checks whose IDs begin so.
+func idsOf(prefix string) (ids []string) {
 	for _, c := range Checks {
-		if strings.HasPrefix(c.ID, "cluster.") {
+		if strings.HasPrefix(c.ID, prefix) {
 			ids = append(ids, c.ID)
 		}
 	}
@@ -197,7 +197,7 @@ func TestAClusterWithoutFaultsHasNoWarning(t *testing.T) {
 	if r.Count(Error)+r.Count(Warning)+len(r.NotChecked) != 0 {
 		t.Errorf("want only ok, got %+v %+v", r.Findings, r.NotChecked)
 	}
-	for _, id := range clusterIDs() {
+	for _, id := range idsOf("cluster.") {
 		if !has(r, id, OK, "") {
 			t.Errorf("want %s ok, got %+v", id, r.Findings)
 		}
@@ -347,7 +347,7 @@ func TestEveryCheckOfTheClusterHasARow(t *testing.T) {
 	for _, f := range clusterFaults {
 		seen[f.id] = true
 	}
-	for _, id := range clusterIDs() {
+	for _, id := range idsOf("cluster.") {
 		if !seen[id] {
 			t.Errorf("%s has no row", id)
 		}

@@ -8,7 +8,6 @@ import (
 	"log"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -24,6 +23,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/memnet"
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim/cloudfile"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // states are those of the facts, by name. A part that is not named in a row of the table is known.
@@ -168,9 +168,7 @@ var kindsOfCloud = []struct {
 func connectAs(t *testing.T, sim *openstacksim.Sim, entry, base string, transport http.RoundTripper) *cloud.Cloud {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "clouds.yaml")
-	if err := os.WriteFile(file, sim.CloudsYAML(base), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, file, sim.CloudsYAML(base), 0o600)
 	settings, err := cloud.FromSource(cloud.Source{CloudName: entry, CloudsFile: file, Env: func(string) string { return "" }})
 	if err != nil {
 		t.Fatal(err)
@@ -348,13 +346,9 @@ func TestACloudWithAPrivateCAIsRead(t *testing.T) {
 	defer server.Close()
 	ca := filepath.Join(t.TempDir(), "ca.pem")
 	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	if err := os.WriteFile(ca, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, ca, text, 0o600)
 	file := filepath.Join(t.TempDir(), "clouds.yaml")
-	if err := os.WriteFile(file, sim.CloudsYAML(server.URL), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, file, sim.CloudsYAML(server.URL), 0o600)
 	source := cloud.Source{CloudName: "sim-demo", CloudsFile: file, CACert: ca, Env: func(string) string { return "" }}
 	settings, err := cloud.FromSource(source)
 	if err != nil {

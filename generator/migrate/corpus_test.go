@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/generator/plan"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // The corpus is testdata/corpus: a file for each shape in which people keep the configuration of upstream's plugin. A file says with which public
@@ -43,11 +43,8 @@ func corpus(t *testing.T) []shape {
 	}
 	var all []shape
 	for _, path := range paths {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		parts := strings.Split("\n"+string(text), "\n"+inputMark)
+		text := testfile.Text(t, path)
+		parts := strings.Split("\n"+text, "\n"+inputMark)
 		s := shape{path: path, head: strings.TrimPrefix(parts[0], "\n")}
 		for _, part := range parts[1:] {
 			name, rest, _ := strings.Cut(part, "\n")
@@ -117,9 +114,7 @@ func TestTheCorpusBecomesWhatItSays(t *testing.T) {
 			}
 		}
 		if *update {
-			if err := os.WriteFile(s.path, []byte(out), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			testfile.Write(t, s.path, out, 0o644)
 		}
 	}
 	if count < 150 {

@@ -3,11 +3,12 @@ package migrate
 import (
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 func TestPlainManifestsBecomeADistribution(t *testing.T) {
@@ -18,14 +19,9 @@ func TestPlainManifestsBecomeADistribution(t *testing.T) {
 	}
 	got := text(t, d, notes)
 	if *update {
-		if err := os.WriteFile("testdata/"+dir+".want", []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, "testdata/"+dir+".want", got, 0o644)
 	}
-	want, err := os.ReadFile("testdata/" + dir + ".want")
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := testfile.Read(t, "testdata/"+dir+".want")
 	if diff := cmp.Diff(string(want), got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"iter"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +14,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/config"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 func Import(files iter.Seq2[File, error]) (v1alpha1.Distribution, []Note, error) {
@@ -26,12 +26,9 @@ var update = flag.Bool("update", false, "write the proposals into testdata")
 // keys reads a list of upstream's keys.
 func keys(t *testing.T, name string) []string {
 	t.Helper()
-	text, err := os.ReadFile("testdata/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testfile.Text(t, "testdata/"+name)
 	var all []string
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(text) {
 		if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
 			all = append(all, line)
 		}
@@ -215,14 +212,9 @@ secret:
 func TestValuesOfUpstreamsChartBecomeADistribution(t *testing.T) {
 	spec, notes := imported(t, values)
 	if *update {
-		if err := os.WriteFile("testdata/values.want", []byte(spec), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, "testdata/values.want", spec, 0o644)
 	}
-	want, err := os.ReadFile("testdata/values.want")
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := testfile.Read(t, "testdata/values.want")
 	if diff := cmp.Diff(string(want), spec); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -1,12 +1,12 @@
 package migrate
 
 import (
-	"os"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 func TestFurtherDaemonSetsBecomeNodePools(t *testing.T) {
@@ -16,14 +16,9 @@ func TestFurtherDaemonSetsBecomeNodePools(t *testing.T) {
 	}
 	got := text(t, d, notes)
 	if *update {
-		if err := os.WriteFile("testdata/pools.want", []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, "testdata/pools.want", got, 0o644)
 	}
-	want, err := os.ReadFile("testdata/pools.want")
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := testfile.Read(t, "testdata/pools.want")
 	if diff := cmp.Diff(string(want), got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // below are the files of a directory of testdata, as `import DIR` gives them.
@@ -81,14 +82,9 @@ func TestClustersOfOpenShiftBecomeADistributionAndNoValueOfASecretIsTold(t *test
 			}
 			golden := filepath.Join("testdata", dir+".want")
 			if *update {
-				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				testfile.Write(t, golden, got, 0o644)
 			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
+			want := testfile.Read(t, golden)
 			if diff := cmp.Diff(string(want), got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -213,13 +209,10 @@ func TestTheTrustedCAOfTheClusterGivesWayToThatOfOpenStack(t *testing.T) {
 	if err != nil || !d.Spec.TrustedCA {
 		t.Errorf("want the CA of the cluster, got %v", err)
 	}
-	ca, err := os.ReadFile("testdata/ca.pem")
-	if err != nil {
-		t.Fatal(err)
-	}
+	ca := testfile.Text(t, "testdata/ca.pem")
 	const key = "-----BEGIN EC PRIVATE KEY-----\naHVudGVyMg==\n-----END EC PRIVATE KEY-----\n"
-	d, _, err = Import(named("a", proxy, "b", configMap(t, providerConfig, map[string]string{caKey: "# hunter2\n" + key + string(ca)})))
-	if err != nil || d.Spec.TrustedCA || d.Spec.Credentials.CABundle != string(ca) {
+	d, _, err = Import(named("a", proxy, "b", configMap(t, providerConfig, map[string]string{caKey: "# hunter2\n" + key + ca})))
+	if err != nil || d.Spec.TrustedCA || d.Spec.Credentials.CABundle != ca {
 		t.Errorf("want the certificate alone, got %v, %+v", err, d.Spec)
 	}
 }

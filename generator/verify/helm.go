@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"maps"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -60,9 +61,7 @@ func Chart(given map[string]any, strict bool, only ...string) (map[string]string
 	c := *loaded // rendering changes the values of the chart that it gets
 	c.Values = deepCopy(c.Values).(map[string]any)
 	if len(only) > 0 {
-		c.Templates = slices.DeleteFunc(slices.Clone(c.Templates), func(f *chart.File) bool {
-			return !strings.HasSuffix(f.Name, ".tpl") && !slices.Contains(only, path.Base(f.Name))
-		})
+		c.Templates = withHelpers(c.Templates, only)
 	}
 	release := chartutil.ReleaseOptions{Name: "any-name", Namespace: "any-namespace", Revision: 1, IsInstall: true}
 	values, err := chartutil.ToRenderValuesWithSchemaValidation(&c, given, release, chartutil.DefaultCapabilities, true)
@@ -77,6 +76,47 @@ func Chart(given map[string]any, strict bool, only ...string) (map[string]string
 	}
 	return rendered.of(values["Values"], func() (map[string]string, error) { return run(&c, values) })
 }
+
+// withHelpers are the templates of these names, and the files of the helpers that they include. To parse all helpers takes longer than to render most
+// templates, and what decided a value takes hundreds of renderings of single ones.
+func withHelpers(all []*chart.File, names []string) []*chart.File {
+	chosen := slices.DeleteFunc(slices.Clone(all), func(f *chart.File) bool { return !slices.Contains(names, path.Base(f.Name)) })
+	for i := 0; i < len(chosen); i++ {
+		for _, f := range helpersOf()[chosen[i]] {
+			if !slices.Contains(chosen, f) {
+				chosen = append(chosen, f)
+			}
+		}
+	}
+	return chosen
+}
+
+var (
+	definition = regexp.MustCompile(`define +"([^"]+)"`)
+	inclusion  = regexp.MustCompile(`(?:include|template) +"([^"]+)"`)
+)
+
+// helpersOf are the files whose helpers each template of the chart includes. The chart builds no name of a helper.
+var helpersOf = sync.OnceValue(func() map[*chart.File][]*chart.File {
+	files, in := map[*chart.File][]*chart.File{}, map[string]*chart.File{}
+	c, err := loadChart()
+	if err != nil {
+		return files // Chart has returned it
+	}
+	for _, f := range c.Templates {
+		for _, d := range definition.FindAllSubmatch(f.Data, -1) {
+			in[string(d[1])] = f
+		}
+	}
+	for _, f := range c.Templates {
+		for _, i := range inclusion.FindAllSubmatch(f.Data, -1) {
+			if helper := in[string(i[1])]; helper != nil && !slices.Contains(files[f], helper) {
+				files[f] = append(files[f], helper)
+			}
+		}
+	}
+	return files
+})
 
 func run(c *chart.Chart, values chartutil.Values) (map[string]string, error) {
 	files, err := engine.Render(c, values)

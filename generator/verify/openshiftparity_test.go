@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"maps"
-	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -19,6 +18,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/generator/verify"
 	"github.com/cinder-csi/cinder-csi/test/kit/page"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 var update = flag.Bool("update", false, "write the pages that this package makes")
@@ -82,10 +82,7 @@ var (
 
 func readParts(t *testing.T) operatorParts {
 	t.Helper()
-	text, err := os.ReadFile("testdata/openshift-parity.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testfile.Read(t, "testdata/openshift-parity.yaml")
 	var parts operatorParts
 	if err := yaml.UnmarshalStrict(text, &parts); err != nil {
 		t.Fatal(err)
@@ -310,11 +307,8 @@ func TestThePageOfTheParityIsMadeFromTheTable(t *testing.T) {
 	const with = "go test ./generator/verify -run Parity -update"
 	parts := readParts(t)
 	page.Hold(t, "OPENSHIFT.md", map[string]string{"deviations": parts.deviations(), "parity": parts.tables()}, *update, with)
-	text, err := os.ReadFile("../../docs/reference/openshift-parity.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := fmt.Sprintf("The operator has %d parts on a stand-alone cluster and %d on a hosted one.", rows(parts.Objects), rows(parts.hosted())); !strings.Contains(string(text), want) {
+	text := testfile.Text(t, "../../docs/reference/openshift-parity.md")
+	if want := fmt.Sprintf("The operator has %d parts on a stand-alone cluster and %d on a hosted one.", rows(parts.Objects), rows(parts.hosted())); !strings.Contains(text, want) {
 		t.Errorf("docs/reference/openshift-parity.md: want %q", want)
 	}
 }

@@ -2,6 +2,9 @@ package verify
 
 import (
 	"fmt"
+	"path"
+	"regexp"
+	"strings"
 	"testing"
 )
 
@@ -68,4 +71,41 @@ func TestTheRenderingsThatAreKeptAreTheLastUsed(t *testing.T) {
 func RenderedAnew() (count func() int) {
 	rendered = renderings{}
 	return func() int { return len(rendered.kept) }
+}
+
+// A template alone has the helpers that it includes, and the chart builds no name of a helper.
+func TestATemplateAloneIsRenderedAsInTheWholeChart(t *testing.T) {
+	built := regexp.MustCompile(`(include|template) +[^" ]`)
+	c, err := loadChart()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range c.Templates {
+		if found := built.Find(f.Data); found != nil {
+			t.Errorf("%s names a helper by other than its name: %s", f.Name, found)
+		}
+	}
+	seen := 0
+	for _, of := range [][2]string{{"vanilla", "cluster"}, {"standalone", "cluster"}, {"hypershift", "management"}, {"hypershift", "guest"}} {
+		values := map[string]any{
+			"target": of[0], "plane": of[1], "images": map[string]any{"registry": "mirror.example"},
+			"monitoring": map[string]any{"kind": "ServiceMonitor", "alerts": true, "dashboards": true},
+		}
+		whole, err := Chart(values, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, text := range whole {
+			if !strings.HasSuffix(name, ".yaml") {
+				continue
+			}
+			seen++
+			if alone, err := Chart(values, false, path.Base(name)); err != nil || len(alone) == 0 || alone[name] != text {
+				t.Errorf("%s of %s alone: %v\n%s", name, of, err, alone[name])
+			}
+		}
+	}
+	if seen < 50 {
+		t.Errorf("saw %d templates, want all in four planes", seen)
+	}
 }

@@ -2,7 +2,6 @@ package verify_test
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
@@ -10,6 +9,7 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/generator/verify"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 const snapshotFile = "testdata/renderings.txt"
@@ -54,15 +54,10 @@ func TestTheRenderingsAreThoseThatAReviewerHasRead(t *testing.T) {
 		}
 	}
 	if *update {
-		if err := os.WriteFile(snapshotFile, []byte(b.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, snapshotFile, b.String(), 0o644)
 	}
-	want, err := os.ReadFile(snapshotFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), b.String()); diff != "" {
+	want := testfile.Text(t, snapshotFile)
+	if diff := cmp.Diff(want, b.String()); diff != "" {
 		t.Errorf("%s: read the difference, then `make update` (-file +rendering):\n%s", snapshotFile, diff)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
@@ -14,6 +13,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/generator/verify"
 	"github.com/cinder-csi/cinder-csi/test/kit/switches"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // strict runs test/kit/strict, as `make test-strict` built it, on files.
@@ -40,9 +40,7 @@ func asFile(t *testing.T, name string, objects []verify.Object) string {
 		fmt.Fprintf(&text, "---\n%s\n", document)
 	}
 	file := filepath.Join(t.TempDir(), name+".yaml")
-	if err := os.WriteFile(file, text.Bytes(), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, file, text.Bytes(), 0o644)
 	return file
 }
 
@@ -82,9 +80,7 @@ func TestTheAPIServerRefusesWhatIsWrong(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "object.yaml")
-			if err := os.WriteFile(file, []byte(c.object), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			testfile.Write(t, file, c.object, 0o644)
 			out, err := exec.CommandContext(t.Context(), "../../bin/tools/strict", "-crds", "../../bin/crds", file).CombinedOutput()
 			if err == nil || !bytes.Contains(out, []byte(c.want)) {
 				t.Errorf("want exit 1 and %q, got %v:\n%s", c.want, err, out)

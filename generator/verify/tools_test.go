@@ -16,6 +16,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/generator/verify"
 	"github.com/cinder-csi/cinder-csi/test/kit/switches"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // tool runs helm or kubectl as `make tools` built it, offline and without anybody's settings.
@@ -41,12 +42,7 @@ func onDisk(t *testing.T, tree bundle.Tree) string {
 	dir := t.TempDir()
 	for name, text := range tree {
 		file := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, text, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, file, text, 0o644)
 	}
 	return dir
 }

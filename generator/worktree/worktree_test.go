@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // tree is what a run wants, with its plan.yaml.
@@ -85,12 +86,7 @@ func text(want map[string][]byte) map[string]string {
 
 func write(t *testing.T, name, content string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(name, []byte(content), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, name, content, 0o644)
 }
 
 func TestADirectoryIsMadeReplacedAndPruned(t *testing.T) {

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -18,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 func serve(t *testing.T, handler http.HandlerFunc) *Cluster {
@@ -135,9 +135,7 @@ contexts:
 
 func TestTheKubeconfigIsFoundAsKubectlFindsIt(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config")
-	if err := os.WriteFile(file, []byte(kubeconfig), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, file, kubeconfig, 0o600)
 	home := clientcmd.RecommendedHomeFile
 	clientcmd.RecommendedHomeFile = filepath.Join(t.TempDir(), "config")
 	t.Cleanup(func() { clientcmd.RecommendedHomeFile = home })
@@ -183,9 +181,7 @@ func TestTheSourceChoosesUserAndNamespaceAsKubectlDoes(t *testing.T) {
 	config := fmt.Sprintf(`{"clusters": [{"name": "c", "cluster": {"server": %q, "insecure-skip-tls-verify": true}}], "current-context": "b",
 "contexts": [{"name": "b", "context": {"cluster": "c", "user": "one", "namespace": "shop"}}, {"name": "a", "context": {"cluster": "c", "user": "two"}}],
 "users": [{"name": "one", "user": {"token": "1"}}, {"name": "two", "user": {"token": "2"}}]}`, server.URL)
-	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, file, config, 0o600)
 	for _, test := range []struct {
 		source                 Source
 		namespace, token, user string
@@ -217,9 +213,7 @@ func TestTheSourceChoosesUserAndNamespaceAsKubectlDoes(t *testing.T) {
 func TestThePrivateKeyOfAKubeconfigIsAmongTheCredentials(t *testing.T) {
 	const key = "-----BEGIN EC PRIVATE KEY-----\nMHcCAQEEIBYr\nAwEHoUQDQgAE\n-----END EC PRIVATE KEY-----\n"
 	file := filepath.Join(t.TempDir(), "key")
-	if err := os.WriteFile(file, []byte(key), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, file, key, 0o600)
 	want := []string{key, base64.StdEncoding.EncodeToString([]byte(key)), "MHcCAQEEIBYr", "AwEHoUQDQgAE"}
 	for _, c := range []*Cluster{
 		{config: &rest.Config{TLSClientConfig: rest.TLSClientConfig{KeyData: []byte(key)}}},

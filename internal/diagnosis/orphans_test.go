@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -18,6 +17,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/diagnosis"
 	"github.com/cinder-csi/cinder-csi/internal/diagnosis/diagnosistest"
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // project is a login to a project of the simulated cloud, and a function that creates an object there.
@@ -30,9 +30,7 @@ func project(t testing.TB) (c *cloud.Cloud, create func(resource string, body ma
 	server := httptest.NewServer(sim.Handler())
 	t.Cleanup(server.Close)
 	file := filepath.Join(t.TempDir(), "clouds.yaml")
-	if err := os.WriteFile(file, sim.CloudsYAML(server.URL), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, file, sim.CloudsYAML(server.URL), 0o600)
 	settings, err := cloud.FromSource(cloud.Source{CloudName: "sim-demo", CloudsFile: file, Env: func(string) string { return "" }})
 	if err != nil {
 		t.Fatal(err)

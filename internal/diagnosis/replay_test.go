@@ -6,7 +6,6 @@ import (
 	"flag"
 	"net/http"
 	"net/url"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,6 +19,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/cluster"
 	"github.com/cinder-csi/cinder-csi/internal/diagnosis"
 	"github.com/cinder-csi/cinder-csi/internal/diagnosis/diagnosistest"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 var update = flag.Bool("update", false, "write what the reports say into testdata")
@@ -116,14 +116,9 @@ func golden(t *testing.T, name, got string) {
 	t.Helper()
 	file := filepath.Join("testdata", name)
 	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, file, got, 0o644)
 	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := testfile.Read(t, file)
 	if diff := cmp.Diff(string(want), got); diff != "" {
 		t.Errorf("%s; if that is right, run with -update (-want +got):\n%s", file, diff)
 	}

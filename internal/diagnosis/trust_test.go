@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"maps"
 	"net/http"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/internal/diagnosis"
 	"github.com/cinder-csi/cinder-csi/internal/diagnosis/diagnosistest"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 const controllerPods = "pods?labelSelector=app.kubernetes.io%2Fcomponent%3Dcontroller%2Capp.kubernetes.io%2Fname%3Dcinder-csi&limit=500"
@@ -148,14 +148,11 @@ func TestEveryCommandIsMadeByTheFunctionThatQuotes(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := testfile.Text(t, file)
 		if strings.HasSuffix(file, "_test.go") || file == "advice.go" {
 			continue
 		}
-		for line := range strings.Lines(string(text)) {
+		for line := range strings.Lines(text) {
 			if strings.Contains(line, `"$ `) && !strings.Contains(line, "HasPrefix") && !strings.Contains(line, "TrimPrefix") && !strings.Contains(line, "// ") {
 				t.Errorf("%s: use run: %s", file, line)
 			}

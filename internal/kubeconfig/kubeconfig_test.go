@@ -2,12 +2,12 @@ package kubeconfig
 
 import (
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/cinder-csi/cinder-csi/internal/kubeconfig/kubeconfigtest"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 var (
@@ -49,9 +49,7 @@ func TestAKubeconfigMayNameFilesOnlyInAFile(t *testing.T) {
 	defer s.Close()
 	text := strings.Replace(admin(s.URL, "tokenFile: token"), "certificate-authority-data: "+anyCA(), "certificate-authority: ca.crt", 1)
 	for name, content := range map[string]string{"kubeconfig": text, "ca.crt": string(certificateOf(s)), "token": "hunter2"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, filepath.Join(dir, name), content, 0o600)
 	}
 	c, err := Load(filepath.Join(dir, "kubeconfig"))
 	if err != nil || c.Server != s.URL || c.TokenFile != filepath.Join(dir, "token") || string(c.CA) != string(certificateOf(s)) {
@@ -64,9 +62,7 @@ func TestAKubeconfigMayNameFilesOnlyInAFile(t *testing.T) {
 		t.Error("a missing file is no error")
 	}
 	exec := filepath.Join(dir, "exec")
-	if err := os.WriteFile(exec, []byte(admin(s.URL, "exec: {command: hunter2}")), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, exec, admin(s.URL, "exec: {command: hunter2}"), 0o600)
 	if _, err := Load(exec); err == nil || !strings.Contains(err.Error(), "not a kubeconfig") {
 		t.Errorf("exec: %v", err)
 	}

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/cinder-csi/cinder-csi/driver/config"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 var update = flag.Bool("update", false, "write public.txt")
@@ -43,10 +44,7 @@ func known(t *testing.T) (flags, vars map[string]bool) {
 	ofDriver := pflag.NewFlagSet("", pflag.ContinueOnError)
 	new(config.Config).Bind(ofDriver)
 	ofDriver.VisitAll(func(f *pflag.Flag) { flags[f.Name] = true })
-	text, err := os.ReadFile("../../generator/verify/sidecars.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testfile.Read(t, "../../generator/verify/sidecars.yaml")
 	var sidecars map[string]struct{ Flags []string }
 	if err := yaml.Unmarshal(text, &sidecars); err != nil || len(sidecars) == 0 {
 		t.Fatal(err, len(sidecars))
@@ -60,7 +58,7 @@ func known(t *testing.T) (flags, vars map[string]bool) {
 		vars[v] = true
 	}
 	templates := os.DirFS("../../charts/cinder-csi/templates")
-	err = fs.WalkDir(templates, ".", func(file string, of fs.DirEntry, err error) error {
+	err := fs.WalkDir(templates, ".", func(file string, of fs.DirEntry, err error) error {
 		if err != nil || of.IsDir() {
 			return err
 		}
@@ -89,9 +87,7 @@ func TestTheNamesThatMayBeShownAreThoseOfTheProject(t *testing.T) {
 	flags, vars := known(t)
 	want := fmt.Sprintf("[flags]\n%s\n[variables]\n%s\n", strings.Join(slices.Sorted(maps.Keys(flags)), "\n"), strings.Join(slices.Sorted(maps.Keys(vars)), "\n"))
 	if *update {
-		if err := os.WriteFile("public.txt", []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, "public.txt", want, 0o644)
 		return
 	}
 	if diff := cmp.Diff(want, names); diff != "" {

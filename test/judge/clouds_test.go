@@ -1,13 +1,14 @@
 package main
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 const cloudOutput = `{"Action":"output","Package":"x/test/suite/cloudparity","Test":"TestParity/a_case","Output":"    a_test.go:9: no\n"}
@@ -37,9 +38,7 @@ func beds(t *testing.T, cloud, record string) (bed, runs string) {
 		if text == "" {
 			continue
 		}
-		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, name, text, 0o644)
 	}
 	return bed, runs
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -9,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/cinder-csi/cinder-csi/test/kit/page"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -22,11 +22,8 @@ func scenariosOf(t *testing.T) (names []string) {
 		t.Fatal(err)
 	}
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, after := range strings.Split(string(text), "[]scenario{")[1:] {
+		text := testfile.Text(t, file)
+		for _, after := range strings.Split(text, "[]scenario{")[1:] {
 			table, _, _ := strings.Cut(after, "\n}")
 			for _, row := range scenarioRow.FindAllStringSubmatch(table, -1) {
 				names = append(names, row[1])
@@ -40,11 +37,8 @@ func scenariosOf(t *testing.T) (names []string) {
 }
 
 func TestThePageSaysWhatEachScenarioProves(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("../..", clusterResults))
-	if err != nil {
-		t.Fatal(err)
-	}
-	rows, err := page.Part(string(text), "scenarios")
+	text := testfile.Text(t, filepath.Join("../..", clusterResults))
+	rows, err := page.Part(text, "scenarios")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,12 +48,9 @@ func TestThePageSaysWhatEachScenarioProves(t *testing.T) {
 		got = append(got, name)
 	}
 	// The rehearsals are no part of that run. The README of their directory has them.
-	readme, err := os.ReadFile("../suite/cluster/README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	readme := testfile.Text(t, "../suite/cluster/README.md")
 	for _, name := range scenariosOf(t) {
-		if !slices.Contains(got, name) && !strings.Contains(string(readme), "\n| "+name+" | ") {
+		if !slices.Contains(got, name) && !strings.Contains(readme, "\n| "+name+" | ") {
 			t.Errorf("neither RESULTS.md nor README.md of test/suite/cluster says what %q proves", name)
 		}
 	}

@@ -2,12 +2,12 @@ package main
 
 import (
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/cinder-csi/cinder-csi/test/kit/page"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -90,9 +90,7 @@ func TestWhatDidNotPassHasFailed(t *testing.T) {
 func TestARecordNamesItsVersionsAndItsFailures(t *testing.T) {
 	bed, dir := t.TempDir(), t.TempDir()
 	for name, text := range map[string]string{"kubernetes": "v1.32.13\n", "kubelet": "\n"} {
-		if err := os.WriteFile(filepath.Join(bed, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, filepath.Join(bed, name), text, 0o600)
 	}
 	kubernetes, err := version(bed, "kubernetes", "v1.37.1")
 	kubelet, other := version(bed, "kubelet", "v1.37.1")

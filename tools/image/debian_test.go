@@ -1,19 +1,18 @@
 package image
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 func TestAFileOfAptSourcesMustBeThereAndEndInSources(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for _, name := range []string{"a.sources", "a.list"} {
-		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, filepath.Join(dir, name), "", 0o644)
 	}
 	for name, want := range map[string]string{"a.sources": "", "a.list": "ends in .sources", "b.sources": "no such file"} {
 		_, err := onlySources(filepath.Join(dir, name))

@@ -2,21 +2,20 @@ package image
 
 import (
 	"bytes"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 func TestAScriptIsEmulatedByTheShellOfTheImage(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	for name, content := range map[string]string{"script": "#!/bin/sh -f\n", "program": "\x7fELF"} {
-		if err := os.WriteFile(filepath.Join(root, name), []byte(content), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, filepath.Join(root, name), content, 0o755)
 	}
 	for name, want := range map[string][]string{
 		"/script":  {"/emulator", "/usr/bin/sh", "/script", "-a"},

@@ -6,11 +6,12 @@ import (
 	"compress/gzip"
 	"errors"
 	"io"
-	"os"
 	"regexp"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 func TestAnArchiveHasTheProgramItsLicencesManualsAndCompletions(t *testing.T) {
@@ -64,10 +65,7 @@ func TestTheArchiveOfTheGeneratorHasTheFilesThatTheFirstPagesName(t *testing.T) 
 	}
 	packed := modes(t, content)
 	for _, page := range []string{"../../docs/tutorial/first-volume.md", "../../docs/how-to/use-volumes.md", "../../docs/how-to/review-a-deployment.md"} {
-		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := testfile.Read(t, page)
 		named := regexp.MustCompile(`(?m)^ *(?:cp|sh|kubectl apply -f) (?:"\$CINDER_CSI/)?(examples/[^\s"]+)`).FindAllSubmatch(text, -1)
 		if len(named) == 0 {
 			t.Errorf("%s names no example in a command", page)

@@ -1,10 +1,11 @@
 package release
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 func TestATagIsReleasedOnlyIfItsSectionHasADay(t *testing.T) {
@@ -31,7 +32,5 @@ func TestATagIsReleasedOnlyIfItsSectionHasADay(t *testing.T) {
 
 func write(t *testing.T, root, name, text string) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, filepath.Join(root, name), text, 0o644)
 }

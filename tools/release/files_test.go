@@ -14,13 +14,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"helm.sh/helm/v3/pkg/chart/loader"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
 func TestTheDriverIsBuiltForLinuxAndOtherProgramsForWorkstationsToo(t *testing.T) {
 	t.Parallel()
-	root := tree(t, map[string]string{"cmd/cinder-csi-driver/main.go": "", "cmd/openstack-sim/main.go": "", "cmd/tool/main.go": ""})
+	root := testfile.Tree(t, map[string]string{"cmd/cinder-csi-driver/main.go": "", "cmd/openstack-sim/main.go": "", "cmd/tool/main.go": ""})
 	all, err := programs(root)
 	if err != nil {
 		t.Fatal(err)
@@ -45,12 +47,9 @@ func TestEveryBuildOfTheDriverHasTheTags(t *testing.T) {
 		"Makefile":   {"\nTAGS := " + tags + "\n", "\nexport GOFLAGS := $(GOFLAGS) -buildvcs=false -trimpath -tags=$(TAGS) "}, // for all that it includes
 		"Dockerfile": {" go build -trimpath -tags " + tags + " "},
 	} {
-		text, err := os.ReadFile("../../" + file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := testfile.Text(t, "../../"+file)
 		for _, want := range wants {
-			if !strings.Contains(string(text), want) {
+			if !strings.Contains(text, want) {
 				t.Errorf("%s has no %q", file, want)
 			}
 		}
@@ -187,14 +186,11 @@ func TestManualsAndCompletionsAreTheSameOnAnotherMachine(t *testing.T) {
 
 func TestChecksumsNameEveryFile(t *testing.T) {
 	t.Parallel()
-	r := &release{dir: tree(t, map[string]string{"b": "b\n", "bin/a": "a\n"})}
+	r := &release{dir: testfile.Tree(t, map[string]string{"b": "b\n", "bin/a": "a\n"})}
 	if err := r.writeChecksums(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	got, err := os.ReadFile(r.path(checksums))
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := testfile.Read(t, r.path(checksums))
 	// As sha256sum prints them.
 	want := "0263829989b6fd954f72baaf2fc64bc2e2f01d692d4de72986ea808f6e99813f  b\n" +
 		"87428fc522803d31065e7bce3cf03fe475096631e5e07bbd7a0fde60c4cf25c7  bin/a\n"
@@ -230,10 +226,10 @@ func TestEachLicenceTextIsWrittenOnceWithItsModules(t *testing.T) {
 
 func TestAModuleWithoutLicenceIsRefused(t *testing.T) {
 	t.Parallel()
-	if _, err := noticesIn(tree(t, map[string]string{"README": ""})); err == nil {
+	if _, err := noticesIn(testfile.Tree(t, map[string]string{"README": ""})); err == nil {
 		t.Error("want an error, got none")
 	}
-	got, err := noticesIn(tree(t, map[string]string{"README": "", "LICENSE.txt": "one\n", "NOTICE": "two"}))
+	got, err := noticesIn(testfile.Tree(t, map[string]string{"README": "", "LICENSE.txt": "one\n", "NOTICE": "two"}))
 	if err != nil {
 		t.Fatal(err)
 	}

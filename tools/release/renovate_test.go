@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"testing"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 func TestRenovateFindsTheDayOfTheDebianPackages(t *testing.T) {
@@ -30,10 +32,7 @@ func TestRenovateFindsTheDayOfTheDebianPackages(t *testing.T) {
 	if pattern := renovate.CustomManagers[0].ManagerFilePatterns[0]; !regexp.MustCompile(pattern[1 : len(pattern)-1]).MatchString(name) {
 		t.Errorf("%s does not match %s", pattern, name)
 	}
-	sources, err := os.ReadFile("debian.sources")
-	if err != nil {
-		t.Fatal(err)
-	}
+	sources := testfile.Read(t, "debian.sources")
 	days := regexp.MustCompile(renovate.CustomManagers[0].MatchStrings[0]).FindAllSubmatch(sources, -1)
 	if len(days) != 2 || string(days[0][1]) != string(days[1][1]) {
 		t.Errorf("want one day for both archives, got %q", days)

@@ -4,13 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
-	"os"
 	"runtime/debug"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	spdxjson "github.com/spdx/tools-golang/json"
 
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 	"github.com/cinder-csi/cinder-csi/tools/image"
 )
 
@@ -20,14 +20,9 @@ func golden(t *testing.T, name string, got []byte) {
 	t.Helper()
 	name = "testdata/" + name
 	if *update {
-		if err := os.WriteFile(name, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, name, got, 0o644)
 	}
-	want, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := testfile.Read(t, name)
 	if diff := cmp.Diff(string(want), string(got)); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", name, diff)
 	}
@@ -50,10 +45,7 @@ func TestAnSBOMNamesTheModulesOfAProgram(t *testing.T) {
 	if err := r.writeBOM(document()); err != nil {
 		t.Fatal(err)
 	}
-	content, err := os.ReadFile(r.path("sbom/tool-linux-amd64.spdx.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := testfile.Read(t, r.path("sbom/tool-linux-amd64.spdx.json"))
 	golden(t, "tool.spdx.json", content)
 	if _, err := spdxjson.Read(bytes.NewReader(content)); err != nil {
 		t.Errorf("SPDX's own reader refuses it: %v", err)

@@ -1,11 +1,12 @@
 package release
 
 import (
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // ofVersion are the files that a version is written into.
@@ -18,13 +19,10 @@ func copied(t *testing.T) string {
 	t.Helper()
 	files := map[string]string{}
 	for _, name := range append(ofVersion, "tools/release/set-version.sh") {
-		text, err := os.ReadFile(filepath.Join("../..", name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		files[name] = string(text)
+		text := testfile.Text(t, filepath.Join("../..", name))
+		files[name] = text
 	}
-	return tree(t, files)
+	return testfile.Tree(t, files)
 }
 
 func setVersion(t *testing.T, root, version string) error {
@@ -51,11 +49,8 @@ func TestASecondAndAThirdReleaseHaveOneVersionInEveryFile(t *testing.T) {
 		}
 		old := regexp.MustCompile(`(^|[^0-9.])` + regexp.QuoteMeta(strings.TrimPrefix(before, "v")) + `($|[^0-9.])`)
 		for _, name := range ofVersion[:len(ofVersion)-1] { // the changelog keeps every version
-			text, err := os.ReadFile(filepath.Join(root, name))
-			if err != nil {
-				t.Fatal(err)
-			}
-			for i, line := range strings.Split(string(text), "\n") {
+			text := testfile.Text(t, filepath.Join(root, name))
+			for i, line := range strings.Split(text, "\n") {
 				if old.MatchString(line) && !strings.Contains(line, "registry.k8s.io") && !strings.Contains(line, "github.com") {
 					t.Errorf("%s, from %s to %s: %s:%d still has it: %s", t.Name(), before, version, name, i+1, line)
 				}
@@ -86,17 +81,12 @@ func TestEachPlaceOfAVersionIsCompared(t *testing.T) {
 	} {
 		root := copied(t)
 		name := filepath.Join(root, c.file)
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		changed := strings.Replace(string(text), c.old, c.replacement, 1)
-		if err := os.WriteFile(name, []byte(changed), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := checkVersion(root, ""); changed != string(text) && (err == nil || !strings.Contains(err.Error(), c.want)) {
+		text := testfile.Text(t, name)
+		changed := strings.Replace(text, c.old, c.replacement, 1)
+		testfile.Write(t, name, changed, 0o644)
+		if _, err := checkVersion(root, ""); changed != text && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: want %q, got %v", c.file, c.want, err)
-		} else if changed == string(text) {
+		} else if changed == text {
 			t.Errorf("%s has no %q", c.file, c.old)
 		}
 	}

@@ -2,33 +2,18 @@ package release
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
-)
 
-// tree writes files below a new directory.
-func tree(t *testing.T, files map[string]string) string {
-	t.Helper()
-	root := t.TempDir()
-	for name, content := range files {
-		full := filepath.Join(root, name)
-		if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(full, []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return root
-}
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
+)
 
 // versioned is a repository whose files have one version each.
 func versioned(t *testing.T, chart, app, image, changelog string) string {
 	t.Helper()
-	return tree(t, map[string]string{
+	return testfile.Tree(t, map[string]string{
 		"charts/cinder-csi/Chart.yaml":   fmt.Sprintf("version: %s\nappVersion: %s\n", chart, app),
 		chartDir + "/values.yaml":        fmt.Sprintf("chartVersion: %s\nimages: {node: {driver: {repository: cinder-csi/cinder-csi-driver, tag: %s}, other: {repository: other, tag: v9}}}\n", chart, image),
 		chartDir + "/values.schema.json": fmt.Sprintf(`{"properties": {"chartVersion": {"const": %q}}}`, chart),
@@ -69,7 +54,7 @@ func TestTheFilesOfThisRepositoryHaveOneVersion(t *testing.T) {
 
 func TestAReleaseOfUncommittedChangesIsRefused(t *testing.T) {
 	t.Parallel()
-	root := tree(t, map[string]string{"a": "1"})
+	root := testfile.Tree(t, map[string]string{"a": "1"})
 	for _, args := range [][]string{
 		{"init", "--quiet"},
 		{"add", "a"},
@@ -87,15 +72,11 @@ func TestAReleaseOfUncommittedChangesIsRefused(t *testing.T) {
 		t.Errorf("want a commit of %v, got %q of %v", want, commit, at)
 	}
 	for _, name := range []string{"a", "untracked"} {
-		if err := os.WriteFile(filepath.Join(root, name), []byte("2"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, filepath.Join(root, name), "2", 0o644)
 		if _, _, err := source(t.Context(), root); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s changed: want an error that names it, got %v", name, err)
 		}
-		if err := os.WriteFile(filepath.Join(root, "a"), []byte("1"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, filepath.Join(root, "a"), "1", 0o644)
 	}
 }
 
@@ -107,8 +88,8 @@ func TestADirectoryThatIsNoReleaseIsNotReplaced(t *testing.T) {
 	}{
 		"missing": {filepath.Join(t.TempDir(), "dist"), false},
 		"empty":   {t.TempDir(), false},
-		"release": {tree(t, map[string]string{checksums: "", "bin/a": ""}), false},
-		"other":   {tree(t, map[string]string{"notes": ""}), true},
+		"release": {testfile.Tree(t, map[string]string{checksums: "", "bin/a": ""}), false},
+		"other":   {testfile.Tree(t, map[string]string{"notes": ""}), true},
 	} {
 		if err := replaceable(c.dir); (err != nil) != c.refused {
 			t.Errorf("%s: want refused %v, got %v", name, c.refused, err)

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // The page about tests has a row for each stage, so that test/kit/recipes reads its targets. Nobody reads a log of a workflow that fails for a wrong name.
@@ -36,10 +38,7 @@ func TestTheWeeklyStagesAreTargetsWithARowInThePage(t *testing.T) {
 	if len(workflow.Permissions) != 1 || workflow.Permissions["contents"] != "read" || strings.Contains(string(content), "secrets.") {
 		t.Errorf("the workflow needs to read the repository, and no more: %v", workflow.Permissions)
 	}
-	page, err := os.ReadFile("../../test/TARGETS.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := testfile.Text(t, "../../test/TARGETS.md")
 	stages := append(workflow.Jobs["proof"].Strategy.Matrix.Include, workflow.Jobs["stage"].Strategy.Matrix.Include...)
 	if len(stages) < 12 {
 		t.Errorf("want twelve stages, got %+v", stages)
@@ -49,7 +48,7 @@ func TestTheWeeklyStagesAreTargetsWithARowInThePage(t *testing.T) {
 		for target := range strings.SplitSeq(s.Targets, ", ") {
 			words = append(words, "`make "+target+"`") // which test/kit/recipes checks
 		}
-		if row := fmt.Sprintf("| `%s` | %s | %d |", s.Stage, strings.ReplaceAll(strings.Join(words, ", "), "|", `\|`), s.Minutes); !strings.Contains(string(page), "\n"+row+"\n") {
+		if row := fmt.Sprintf("| `%s` | %s | %d |", s.Stage, strings.ReplaceAll(strings.Join(words, ", "), "|", `\|`), s.Minutes); !strings.Contains(page, "\n"+row+"\n") {
 			t.Errorf("test/TARGETS.md has no row %s", row)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/cinder-csi/cinder-csi/charts"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 const (
@@ -33,11 +34,7 @@ var staged = regexp.MustCompile(`^k8s\.io/(api|apimachinery|client-go|kubectl|ku
 
 func read(t *testing.T, name string) []byte {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(top, name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return text
+	return testfile.Read(t, filepath.Join(top, name))
 }
 
 // goMod is a go.mod file as `go mod edit -json` prints it.
@@ -280,11 +277,8 @@ func TestThePipelinesUseOneVersionOfEachAction(t *testing.T) {
 	}
 	pins := map[string]string{}
 	for _, name := range workflows {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, use := range regexp.MustCompile(`uses: ([^@\s]+)@(\S+)`).FindAllStringSubmatch(string(text), -1) {
+		text := testfile.Text(t, name)
+		for _, use := range regexp.MustCompile(`uses: ([^@\s]+)@(\S+)`).FindAllStringSubmatch(text, -1) {
 			if pin := pins[use[1]]; pin != "" && pin != use[2] {
 				t.Errorf("%s has %s@%s, another workflow has %s", name, use[1], use[2], pin)
 			}

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 func TestADiskWithRequestsInFlightAnswersWhenItCompletesOne(t *testing.T) {
@@ -46,9 +48,7 @@ func TestADiskWithRequestsInFlightAnswersWhenItCompletesOne(t *testing.T) {
 				t.Fatal(err)
 			}
 			set := func(content string) {
-				if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				testfile.Write(t, file, content, 0o600)
 			}
 			set(c.before)
 			synctest.Test(t, func(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/driver/host/hosttest"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 var page80 = hosttest.UnitSerial
@@ -159,12 +160,7 @@ func TestAwaitListsTheDisksBeforeItsDeadline(t *testing.T) {
 		b.plug(t, "vdc", "b7e2d8c4-19f3-4a6e-9", Number{254, 32})
 		b.plug(t, "vdd", "WD-WX11D1234567", Number{254, 48}) // of the hardware: tenants read events
 		scan := filepath.Join(b.Sys, "class", "scsi_host", "host0", "scan")
-		if err := os.MkdirAll(filepath.Dir(scan), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(scan, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, scan, "", 0o600)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		began := time.Now()
@@ -302,8 +298,10 @@ func TestTheBusIsScannedInTimeForItsCaller(t *testing.T) {
 // A tenant writes the partition table and the headers of LVM, too, and udev tells the kernel about a btrfs in each.
 func TestWhatTheMachineMadeOfAVolumeAreNodesOfIt(t *testing.T) {
 	b := newFakeFinder(t)
-	b.Sysfs(t, "vdb", map[string]string{"dev": "252:16\n", "serial": serial + "\n", "vdb1/partition": "1\n", "vdb1/dev": "252:17\n",
-		"holders/dm-0/dev": "", "vdb1/holders/md0/dev": ""})
+	b.Sysfs(t, "vdb", map[string]string{
+		"dev": "252:16\n", "serial": serial + "\n", "vdb1/partition": "1\n", "vdb1/dev": "252:17\n",
+		"holders/dm-0/dev": "", "vdb1/holders/md0/dev": "",
+	})
 	b.Sysfs(t, "dm-0", map[string]string{"dev": "253:0\n", "holders/dm-1/dev": ""})
 	b.Sysfs(t, "dm-1", map[string]string{"dev": "253:1\n"})
 	b.Sysfs(t, "dm-2", map[string]string{"dev": "253:2\n"}) // of the machine's own disk

@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 const metaData = `{"uuid": "5f0c6d1e-8b7a-4c3d-9e21-0a1b2c3d4e5f", "name": "node-1", "availability_zone": "zone 1", "devices": []}`
@@ -66,9 +67,7 @@ func writeConfigDrive(t *testing.T, content string) string {
 	if err := os.MkdirAll(filepath.Join(dir, "openstack", "latest"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, metadataPath), []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, filepath.Join(dir, metadataPath), content, 0o600)
 	return dir
 }
 

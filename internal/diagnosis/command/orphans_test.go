@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,6 +13,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
 	"github.com/cinder-csi/cinder-csi/internal/diagnosis"
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // simulated is a simulated cloud, the environment of its user, and a volume there with the mark of cluster blue. The lists of the cloud have
@@ -27,9 +27,7 @@ func simulated(t *testing.T) (sim *openstacksim.Sim, env func(string) string, vo
 	server := httptest.NewServer(sim.Handler())
 	t.Cleanup(server.Close)
 	file := filepath.Join(t.TempDir(), "clouds.yaml")
-	if err := os.WriteFile(file, sim.CloudsYAML(server.URL), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, file, sim.CloudsYAML(server.URL), 0o600)
 	names := map[string]string{"OS_CLOUD": "sim-demo", "OS_CLIENT_CONFIG_FILE": file}
 	env = func(name string) string { return names[name] }
 	settings, err := cloud.FromSource(cloud.Source{Env: env})

@@ -20,6 +20,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/cluster"
 	"github.com/cinder-csi/cinder-csi/internal/diagnosis/command"
 	"github.com/cinder-csi/cinder-csi/internal/diagnosis/support"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 func TestAReportIsListedBeforeItIsWritten(t *testing.T) {
@@ -68,9 +69,7 @@ func TestAReportHasNoCredentialsOfItsKubeconfig(t *testing.T) {
 			text := `{"apiVersion": "v1", "kind": "Config", "current-context": "c", "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
 				"clusters": [{"name": "c", "cluster": {"insecure-skip-tls-verify": true, "server": "` + server.URL + `"}}], "users": [{"name": "u", "user": ` + strings.Replace(user, "TOKENFILE", token, 1) + `}]}`
 			for file, content := range map[string]string{kubeconfig: text, token: "own-kube-secret\n"} {
-				if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				testfile.Write(t, file, content, 0o600)
 			}
 			var stdout, stderr bytes.Buffer
 			command.Run(t.Context(), command.World{
@@ -105,10 +104,7 @@ func unpacked(t *testing.T, archive string) string {
 
 // The reference of kubectl cinder has the ClusterRole of people who may look. A verb of Kubernetes that is missing there shows as "not seen".
 func TestTheRoleOfThePageCoversWhatTheCommandsRead(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/reference/kubectl-cinder.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := testfile.Read(t, "../../../docs/reference/kubectl-cinder.md")
 	_, text, _ := strings.Cut(string(page), "```yaml\napiVersion: rbac")
 	text, _, found := strings.Cut(text, "```")
 	var role struct {

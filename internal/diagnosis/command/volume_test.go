@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -18,6 +17,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/cluster"
 	"github.com/cinder-csi/cinder-csi/internal/diagnosis"
 	"github.com/cinder-csi/cinder-csi/internal/diagnosis/command"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // run runs the plugin against an API server that has one Bound claim, without a cloud.
@@ -114,9 +114,7 @@ func TestHelpOfThePluginNamesItAsKubectlDoes(t *testing.T) {
 
 func TestCompletionOfThePluginKnowsCommandsAndClouds(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "clouds.yaml")
-	if err := os.WriteFile(file, []byte("clouds: {production: {}, rehearsal: {}, '$(id)': {}, '`id`': {}, -v: {}}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, file, "clouds: {production: {}, rehearsal: {}, '$(id)': {}, '`id`': {}, -v: {}}\n", 0o600)
 	env := map[string]string{"OS_CLIENT_CONFIG_FILE": file}
 	for _, test := range []struct {
 		args []string

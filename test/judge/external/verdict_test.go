@@ -1,12 +1,13 @@
 package external
 
 import (
-	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 const (
@@ -136,11 +137,8 @@ func TestALineOfSkipsNeedsARegexpAndAReason(t *testing.T) {
 
 func TestTheCommittedSkipsCanBeRead(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("skips.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(mustParse(t, string(text))) == 0 {
+	text := testfile.Text(t, "skips.txt")
+	if len(mustParse(t, text)) == 0 {
 		t.Error("skips.txt has no line")
 	}
 }

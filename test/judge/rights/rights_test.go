@@ -1,13 +1,14 @@
 package rights
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // roles are two roles of one account, and one of another account in a namespace.
@@ -150,9 +151,7 @@ func TestALogIsReadWithItsRotatedFilesFromATimeOn(t *testing.T) {
 		"audit-2026-01-02T03-04-05.000.log": at("before", "1") + at("first", "2"),
 		"audit.log":                         at("second", "3") + strings.ReplaceAll(at("other", "3"), "ns:", "elsewhere:") + at("third", "4") + `{"verb": "half ns:`,
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, filepath.Join(dir, name), text, 0o600)
 	}
 	calls, err := Read(filepath.Join(dir, "audit.log"), time.Date(2026, 1, 2, 3, 4, 2, 0, time.UTC), "ns:")
 	if err != nil {

@@ -14,6 +14,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // Options describe a control plane.
@@ -162,9 +164,7 @@ func (s *Server) log(program string) string { return s.path(program + ".log") }
 
 func (s *Server) write(t testing.TB, name, text string) {
 	t.Helper()
-	if err := os.WriteFile(s.path(name), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, s.path(name), text, 0o600)
 }
 
 func privateKey(t testing.TB) string {

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // Workdir is a directory in which commands run against a control plane, as those of a person would.
@@ -52,9 +54,7 @@ func (w *Workdir) Path(name string) string { return filepath.Join(w.Dir, name) }
 // Write writes a file of the directory.
 func (w *Workdir) Write(t testing.TB, name, text string) {
 	t.Helper()
-	if err := os.WriteFile(w.Path(name), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, w.Path(name), text, 0o600)
 }
 
 // Try runs a command in the directory.

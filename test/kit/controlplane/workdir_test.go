@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // The programs are stand-ins: what is tested is that Start runs them, waits for both, and leaves the kubeconfig of an administrator.
@@ -25,10 +27,7 @@ func TestStartReturnsWhenTheAPIServerAndTheControllersAnswer(t *testing.T) {
 		}
 	}
 	w.Start(t, "namespace-controller")
-	asked, err := os.ReadFile(w.Path("asked"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	asked := testfile.Read(t, w.Path("asked"))
 	if lines := strings.Split(string(asked), "\n"); lines[0] != "get --raw=/readyz" || !strings.Contains(string(asked), "get serviceaccount default") {
 		t.Errorf("want both to be asked, got %q", asked)
 	}

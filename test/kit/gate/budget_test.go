@@ -8,13 +8,13 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 func TestAPackageAboveItsBudgetIsNamed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "budget.txt")
-	if err := os.WriteFile(path, []byte("# why\na/b\t40\tthirty clouds\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, path, "# why\na/b\t40\tthirty clouds\n", 0o600)
 	budgets, err := readBudgets(path)
 	if err != nil {
 		t.Fatal(err)
@@ -38,9 +38,7 @@ WARNING: above its budget of processor time: c (76 s of 25)
 		t.Error(diff)
 	}
 	for _, line := range []string{"a\t40\t\n", "a\tforty\twhy\n", "a 40 why\n"} {
-		if err := os.WriteFile(path, []byte(line), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, path, line, 0o600)
 		if _, err := readBudgets(path); err == nil {
 			t.Errorf("want an error for %q", line)
 		}

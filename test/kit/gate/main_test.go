@@ -3,12 +3,12 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 func TestJudgeCountsAndNamesUnlistedSkips(t *testing.T) {
@@ -84,9 +84,7 @@ func TestAMeasuredFigureOfATestThatPassesIsPrinted(t *testing.T) {
 
 func TestSkipsWithoutAReasonAreRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "skips.txt")
-	if err := os.WriteFile(path, []byte("TestX\tnot root\t\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, path, "TestX\tnot root\t\n", 0o600)
 	if _, err := readSkips(path); err == nil {
 		t.Error("want an error for a skip without a reason")
 	}

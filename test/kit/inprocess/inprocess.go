@@ -10,7 +10,6 @@ import (
 	"maps"
 	"net"
 	"net/http"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -27,6 +26,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/memnet"
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
 	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // URL is the address of the simulated cloud.
@@ -99,9 +99,7 @@ func StartOn(t testing.TB, conf []byte, transport http.RoundTripper, args ...str
 	t.Helper()
 	path, none := filepath.Join(t.TempDir(), "cloud.conf"), t.TempDir()
 	args = append([]string{"--sys-root=" + none, "--dev-root=" + none}, args...)
-	if err := os.WriteFile(path, conf, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, path, conf, 0o600)
 	ctx, stop := context.WithCancel(t.Context())
 	changed, web := make(chan struct{}, 1), memnet.Listen()
 	d, ended, err := Launch(ctx, Options{CloudConf: path, Transport: transport, Changed: changed, Web: web, Args: args})

@@ -8,26 +8,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 	"github.com/cinder-csi/cinder-csi/test/kit/testlog"
 )
 
-func tree(t *testing.T, files map[string]string) string {
-	t.Helper()
-	root := t.TempDir()
-	for name, text := range files {
-		path := filepath.Join(root, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return root
-}
-
 func TestAnEditAppliesToATextThatOccursOnce(t *testing.T) {
-	root := tree(t, map[string]string{"p/a.go": "one two\n", "p/b.go": "two\n", "p/a_test.go": "one three\n"})
+	root := testfile.Tree(t, map[string]string{"p/a.go": "one two\n", "p/b.go": "two\n", "p/a_test.go": "one three\n"})
 	apply := func(edits ...Edit) (map[string]string, error) {
 		return Mutant{Name: "name", Rule: "the rule", Edits: edits}.Changed(root)
 	}
@@ -73,7 +59,7 @@ func TestARunHasOneVerdict(t *testing.T) {
 }
 
 func TestADrawChangesOneLineThatTestsRun(t *testing.T) {
-	root := tree(t, map[string]string{"p/a.go": `package p
+	root := testfile.Tree(t, map[string]string{"p/a.go": `package p
 
 const most = 3
 

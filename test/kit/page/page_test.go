@@ -1,10 +1,11 @@
 package page
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 func TestAPartIsReplacedAndTheRestStays(t *testing.T) {
@@ -42,9 +43,7 @@ func TestRecordsAreReadInOrderAndNoneIsAnError(t *testing.T) {
 	if got, err := Records[int](dir); err != nil || len(got) != 2 || got[0] != 1 {
 		t.Errorf("got %v, %v", got, err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "c.json"), []byte("{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, filepath.Join(dir, "c.json"), "{", 0o600)
 	if _, err := Records[int](dir); err == nil || !strings.Contains(err.Error(), "c.json") {
 		t.Errorf("want an error that names the file, got %v", err)
 	}

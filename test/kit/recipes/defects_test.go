@@ -1,10 +1,11 @@
 package recipes
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // aMakefile has a target for each way to run nothing, and one without a defect.
@@ -45,12 +46,7 @@ func TestEachWayToRunNothingIsFound(t *testing.T) {
 		"q/q.go":         "package q\n",
 	} {
 		path := filepath.Join(top, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, path, text, 0o644)
 	}
 	for goals, want := range map[string]string{
 		"good":               "",

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 var full = flag.Bool("full", false, "play the suite in full: minutes")
@@ -75,9 +77,7 @@ func Loop(t testing.TB, bytes int64) string {
 	NeedRoot(t)
 	NeedTools(t, "losetup", "mount")
 	file := filepath.Join(t.TempDir(), "disk")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, file, "", 0o600)
 	if err := os.Truncate(file, bytes); err != nil {
 		t.Fatal(err)
 	}
@@ -155,12 +155,7 @@ func (m *Machine) Sysfs(t testing.TB, name string, files map[string]string) {
 	t.Helper()
 	for file, content := range files {
 		path := filepath.Join(m.Sys, "block", name, file)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, path, content, 0o600)
 	}
 }
 

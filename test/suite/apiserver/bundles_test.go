@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/cinder-csi/cinder-csi/test/kit/readme"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // bundles are what is applied. The hypershift bundle has both planes on one API server; their namespaces differ.
@@ -86,11 +88,8 @@ func generate(dir, target, format, file string) []string {
 // installation reads the README of a bundle.
 func (s *server) installation(t *testing.T, dir string) installation {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(dir, "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return installation{server: s, dir: dir, readme: string(text)}
+	text := testfile.Text(t, filepath.Join(dir, "README.md"))
+	return installation{server: s, dir: dir, readme: text}
 }
 
 // helm makes the command helm mean that program.
@@ -100,9 +99,7 @@ func (s *server) helm(t *testing.T, program string) {
 	if program == "" {
 		return
 	}
-	if err := os.Symlink(filepath.Join(s.Repo, "bin/tools", program), s.Path("bin/helm")); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.Symlink(filepath.Join(s.Repo, "bin/tools", program), s.Path("bin/helm")))
 }
 
 // live applies the bundle, applies it again, removes it, and does so once more. It gives the times.
@@ -161,10 +158,7 @@ func (i installation) remove(t *testing.T, before map[string]string) float64 {
 // follow runs the commands of a section of the README, and gives the seconds that they take.
 func (i installation) follow(t *testing.T, section string) float64 {
 	t.Helper()
-	commands, err := readme.Commands(i.readme, section, map[string]string{"DIR": i.dir, "CHART": "charts/cinder-csi"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	commands := testenv.Value(readme.Commands(i.readme, section, map[string]string{"DIR": i.dir, "CHART": "charts/cinder-csi"}))(t)
 	begin := time.Now()
 	for _, command := range commands {
 		if strings.Contains(command, "kubectl diff") {

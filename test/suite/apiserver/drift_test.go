@@ -17,6 +17,7 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
 	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 const driftDistribution = `
@@ -106,20 +107,15 @@ func newDriftJob(t *testing.T, s *server, name, target, format string) *driftJob
 	if err != nil {
 		t.Fatalf("%v: %s", err, messages)
 	}
-	text, err := os.ReadFile(filepath.Join(dir, "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	j.bundle = installation{server: s, dir: dir, readme: string(text)}
+	text := testfile.Text(t, filepath.Join(dir, "README.md"))
+	j.bundle = installation{server: s, dir: dir, readme: text}
 	return j
 }
 
 func (j *driftJob) object(t *testing.T, kind, name string) object {
 	t.Helper()
 	o := object{}
-	if err := json.Unmarshal([]byte(j.run(t, "kubectl", "get", kind, name, "--namespace", j.namespace, "-o", "json")), &o); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, json.Unmarshal([]byte(j.run(t, "kubectl", "get", kind, name, "--namespace", j.namespace, "-o", "json")), &o))
 	return o
 }
 
@@ -149,9 +145,7 @@ func (j *driftJob) read(t *testing.T) {
 	replace := []string{}
 	for name, text := range j.data(t, "cinder-csi-drift-check") {
 		file := filepath.Join(dir, name)
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, file, text, 0o600)
 		replace = append(replace, "/etc/cinder-csi/drift-check/"+name, file)
 	}
 	for name, text := range j.data(t, "cinder-csi-drift-check-settings") {
@@ -171,26 +165,20 @@ func (j *driftJob) read(t *testing.T) {
 			}
 		}
 	}
-	if err := json.Unmarshal([]byte(j.run(t, "kubectl", "get", "cronjob", "cinder-csi-drift-check", "--namespace", j.namespace, "-o", "json")), &cronJob); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, json.Unmarshal([]byte(j.run(t, "kubectl", "get", "cronjob", "cinder-csi-drift-check", "--namespace", j.namespace, "-o", "json")), &cronJob))
 	pod := cronJob.Spec.JobTemplate.Spec.Template.Spec
 	j.args = nil
 	for _, arg := range pod.Containers[0].Args {
 		j.args = append(j.args, strings.NewReplacer(replace...).Replace(arg))
 	}
 	j.account = filepath.Join(dir, "account")
-	if err := os.Mkdir(j.account, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.Mkdir(j.account, 0o700))
 	for name, text := range map[string]string{
 		"token":     strings.TrimSpace(j.run(t, "kubectl", "create", "token", pod.ServiceAccountName, "--namespace", j.namespace)),
 		"ca.crt":    j.data(t, "kube-root-ca.crt")["ca.crt"],
 		"namespace": j.namespace,
 	} {
-		if err := os.WriteFile(filepath.Join(j.account, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, filepath.Join(j.account, name), text, 0o600)
 	}
 }
 

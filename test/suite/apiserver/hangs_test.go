@@ -23,6 +23,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/diagnosis"
 	"github.com/cinder-csi/cinder-csi/internal/diagnosis/diagnosistest"
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
+	"github.com/cinder-csi/cinder-csi/test/kit/csitest"
 )
 
 var update = flag.Bool("update", false, "record what each scenario reads, for the tests without an API server")
@@ -97,8 +98,7 @@ var hangs = []struct {
 		l.class(immediate, nil)
 		l.createClaim(nil)
 		l.background("CreateVolume", func(ctx context.Context) error {
-			_, err := l.driver.CreateVolume(ctx, &csi.CreateVolumeRequest{Name: "pvc-" + l.uid, VolumeCapabilities: []*csi.VolumeCapability{capability()}, CapacityRange: &csi.CapacityRange{RequiredBytes: 1 << 30}})
-			return err
+			return csitest.Outcome(l.driver.CreateVolume(ctx, csitest.Claim("pvc-"+l.uid)))
 		})
 	}},
 	{"credentials-refused", "cloud.credentials", func(l *life) {
@@ -175,7 +175,7 @@ var hangs = []struct {
 		l.bound()
 		l.patch("/apis/storage.k8s.io/v1/storageclasses/"+l.name("class"), object{"allowVolumeExpansion": true})
 		l.patch(l.path("persistentvolumeclaims/data"), object{"spec": object{"resources": object{"requests": object{"storage": "2Gi"}}}})
-		if _, err := l.driver.ControllerExpandVolume(l.t.Context(), &csi.ControllerExpandVolumeRequest{VolumeId: l.volume, CapacityRange: &csi.CapacityRange{RequiredBytes: 2 << 30}, VolumeCapability: capability()}); err != nil {
+		if _, err := l.driver.ControllerExpandVolume(l.t.Context(), &csi.ControllerExpandVolumeRequest{VolumeId: l.volume, CapacityRange: &csi.CapacityRange{RequiredBytes: 2 << 30}, VolumeCapability: csitest.Mounted("")}); err != nil {
 			l.t.Fatal(err)
 		}
 		l.claimStatus(object{"conditions": []object{{"type": "FileSystemResizePending", "status": "True", "lastTransitionTime": time.Now().UTC().Format(time.RFC3339)}}})

@@ -4,13 +4,14 @@ package apiserver
 
 import (
 	"errors"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // runningVolumes are what users of upstream have beside its workloads: classes with other names, and two volumes in zones. The second one is
@@ -68,11 +69,8 @@ func TestARunningUpstreamIsImportedWithItsChangedValues(t *testing.T) {
 	}{
 		{"manifests", func(t *testing.T, s *server) {
 			for _, name := range []string{"cinder-csi-controllerplugin-rbac", "cinder-csi-controllerplugin", "cinder-csi-nodeplugin-rbac", "cinder-csi-nodeplugin", "csi-cinder-driver"} {
-				text, err := os.ReadFile(filepath.Join(dir, "manifests/cinder-csi-plugin", name+".yaml"))
-				if err != nil {
-					t.Fatal(err)
-				}
-				s.Write(t, name+".yaml", edited(t, name, string(text)))
+				text := testfile.Text(t, filepath.Join(dir, "manifests/cinder-csi-plugin", name+".yaml"))
+				s.Write(t, name+".yaml", edited(t, name, text))
 				s.run(t, "kubectl", "create", "-f", name+".yaml")
 			}
 		}},
@@ -92,14 +90,9 @@ func TestARunningUpstreamIsImportedWithItsChangedValues(t *testing.T) {
 			got := s.run(t, "cinder-csi-generator", "import", "--kubeconfig", "kubeconfig", "zones.conf")
 			golden := filepath.Join(s.Repo, "test/suite/apiserver/testdata/imported-"+c.name+".yaml")
 			if *update {
-				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				testfile.Write(t, golden, got, 0o644)
 			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
+			want := testfile.Read(t, golden)
 			if diff := cmp.Diff(string(want), got); diff != "" {
 				t.Errorf("the configuration of what runs (-want +got):\n%s", diff)
 			}

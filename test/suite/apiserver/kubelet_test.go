@@ -13,6 +13,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/streaming/pkg/httpstream"
 	"k8s.io/streaming/pkg/httpstream/spdy"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 // startKubelet serves the part of kubelet that forwards ports. It connects to this machine in place of the pod, from a loopback address as
@@ -47,10 +49,7 @@ func startKubelet(t *testing.T) int {
 	}))
 	t.Cleanup(kubelet.Close)
 	_, port, _ := net.SplitHostPort(kubelet.Listener.Addr().String())
-	n, err := strconv.Atoi(port)
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := testenv.Value(strconv.Atoi(port))(t)
 	return n
 }
 

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 // leaving is how long a pod takes to end. A command that does not wait for it finds it still there.
@@ -34,14 +36,8 @@ func startNode(t *testing.T, s *server) *node {
 	n := &node{rest: newREST(t, s), changed: make(chan struct{}), drivers: map[string]string{}}
 	n.create("/api/v1/nodes", object{"metadata": object{"name": "node-0", "labels": object{"kubernetes.io/os": "linux"}}, "status": object{"conditions": []object{{"type": "Ready", "status": "True"}}}})
 	s.run(t, "kubectl", "taint", "node", "node-0", "node.kubernetes.io/not-ready:NoSchedule-")
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, n.base.String()+"/api/v1/pods?watch=1", http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
-	response, err := n.http.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	request := testenv.Value(http.NewRequestWithContext(t.Context(), http.MethodGet, n.base.String()+"/api/v1/pods?watch=1", http.NoBody))(t)
+	response := testenv.Value(n.http.Do(request))(t)
 	t.Cleanup(func() { _ = response.Body.Close() })
 	go func() {
 		events := json.NewDecoder(response.Body)

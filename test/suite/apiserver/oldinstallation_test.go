@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 // podMakers are the controllers of Kubernetes that make pods of workloads.
@@ -131,10 +133,7 @@ func TestEachOldInstallationIsAdoptedAndComesBack(t *testing.T) {
 			if old.namespace != "kube-system" {
 				all = slices.Insert(all, 0, named("v1", "Namespace", "", old.namespace, nil))
 			}
-			list, err := json.Marshal(object{"apiVersion": "v1", "kind": "List", "items": all})
-			if err != nil {
-				t.Fatal(err)
-			}
+			list := testenv.Value(json.Marshal(object{"apiVersion": "v1", "kind": "List", "items": all}))(t)
 			s.Write(t, "old.json", string(list))
 			s.run(t, "kubectl", "create", "-f", "old.json")
 			node.await(t, "old", 1+len(old.workloads("")))

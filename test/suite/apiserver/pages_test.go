@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/cinder-csi/cinder-csi/test/kit/readme"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // TestTheCommandsOfThePagesRun runs the kubectl commands of pages, in order, and creates the objects that they show. A pod never starts here, so
@@ -19,9 +21,7 @@ func TestTheCommandsOfThePagesRun(t *testing.T) {
 	s := startServer(t)
 	bundle := filepath.Join("deploy", "cinder-csi")
 	s.run(t, "cinder-csi-generator", "generate", "--simulated", "--target", "vanilla", "--format", "kustomize", "--output-dir", bundle)
-	if err := os.CopyFS(s.Path("examples"), os.DirFS(filepath.Join(s.Repo, "examples"))); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.CopyFS(s.Path("examples"), os.DirFS(filepath.Join(s.Repo, "examples"))))
 	// The tutorial has them from programs that do not run here, and deletes them at its end.
 	s.Write(t, "driver-clouds.yaml", "clouds: {}\n")
 	s.Write(t, "rules.json", "[]\n")
@@ -64,9 +64,7 @@ func TestTheCommandsOfThePagesRun(t *testing.T) {
 	})
 	t.Run("upgrade", func(t *testing.T) {
 		for _, name := range []string{"old", "new"} {
-			if err := os.Symlink(s.Path(bundle), s.Path(name)); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, os.Symlink(s.Path(bundle), s.Path(name)))
 		}
 		s.page(t, "how-to/upgrade.md")
 	})
@@ -101,11 +99,7 @@ func TestTheCommandsOfThePagesRun(t *testing.T) {
 
 func (s *server) text(t *testing.T, page string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(s.Repo, "docs", page))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
+	return testfile.Text(t, filepath.Join(s.Repo, "docs", page))
 }
 
 // waiting are commands that wait for a pod.
@@ -165,10 +159,7 @@ func (s *server) keepTheName(t *testing.T) {
 	claims := strings.Join([]string{documents[0], strings.Replace(documents[0], "name: data-new", "name: data-db-0", 1)}, "\n---\n")
 	s.Write(t, "object.yaml", claims)
 	s.run(t, "kubectl", "apply", "-f", "object.yaml")
-	blocks, err := readme.Blocks(s.text(t, "how-to/copy-data.md"), "Keep the name of the claim")
-	if err != nil {
-		t.Fatal(err)
-	}
+	blocks := testenv.Value(readme.Blocks(s.text(t, "how-to/copy-data.md"), "Keep the name of the claim"))(t)
 	s.shell(t, names.Replace(blocks[0]))
 	s.Write(t, "object.yaml", names.Replace(documents[len(documents)-1]))
 	s.run(t, "kubectl", "apply", "-f", "object.yaml")

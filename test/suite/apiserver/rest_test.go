@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/cinder-csi/cinder-csi/internal/cluster"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 // object is one object of the cluster.
@@ -50,10 +51,7 @@ func newREST(t *testing.T, s *server) *rest {
 	if err != nil {
 		t.Fatal(err)
 	}
-	base, err := url.Parse(config.Clusters[0].Cluster.Server)
-	if err != nil {
-		t.Fatal(err)
-	}
+	base := testenv.Value(url.Parse(config.Clusters[0].Cluster.Server))(t)
 	return &rest{t: t, base: base, http: &http.Client{Transport: bearer{&http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}}}
 }
 

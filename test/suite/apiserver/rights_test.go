@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/cinder-csi/cinder-csi/internal/diagnosis"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // as is a kubeconfig of the administrator who acts as another user.
@@ -90,10 +91,7 @@ func TestVolumeIsDiagnosedWithTheRightsOfItsReader(t *testing.T) {
 		}
 	})
 	t.Run("the ClusterRole of the page is enough", func(t *testing.T) {
-		page, err := os.ReadFile(filepath.Join(s.Repo, "docs/reference/kubectl-cinder.md"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		page := testfile.Read(t, filepath.Join(s.Repo, "docs/reference/kubectl-cinder.md"))
 		_, text, _ := strings.Cut(string(page), "```yaml\n")
 		text, _, found := strings.Cut(text, "```")
 		var role object

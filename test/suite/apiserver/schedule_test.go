@@ -11,6 +11,9 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // TestTheScheduleOfThePageKeepsTheNewestSnapshots runs the script of the CronJob with the rights of its account. No snapshot is ever ready here, so a
@@ -22,20 +25,14 @@ func TestTheScheduleOfThePageKeepsTheNewestSnapshots(t *testing.T) {
 		s.Write(t, "object.yaml", document)
 		s.run(t, "kubectl", "apply", "-f", "object.yaml")
 		if strings.Contains(document, "\nkind: CronJob\n") {
-			if err := yaml.UnmarshalStrict([]byte(document), &job); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, yaml.UnmarshalStrict([]byte(document), &job))
 		}
 	}
 	container := job.Spec.JobTemplate.Spec.Template.Spec.Containers[0]
 	account := "system:serviceaccount:default:" + job.Spec.JobTemplate.Spec.Template.Spec.ServiceAccountName
 	as := filepath.Join(s.Dir, "as")
-	if err := os.Mkdir(as, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(as, "kubectl"), []byte("#!/bin/sh\nexec "+filepath.Join(s.Repo, "bin/tools/kubectl")+" --as="+account+" \"$@\"\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.Mkdir(as, 0o755))
+	testfile.Write(t, filepath.Join(as, "kubectl"), "#!/bin/sh\nexec "+filepath.Join(s.Repo, "bin/tools/kubectl")+" --as="+account+" \"$@\"\n", 0o755)
 	script := "export PATH=" + as + ":$PATH\n"
 	for _, e := range container.Env {
 		value := e.Value

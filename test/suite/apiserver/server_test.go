@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/cinder-csi/cinder-csi/test/kit/controlplane"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 // server is etcd, the API server, and of the controllers those that delete what belongs to a deleted object.
@@ -33,17 +34,11 @@ func startServerWith(t *testing.T, controllers string) *server {
 	s.run(t, "kubectl", "wait", "--for=condition=Established", "customresourcedefinitions", "--all")
 	// Documents name the chart, the programs and the credentials by these paths.
 	s.Write(t, "driver-clouds.yaml", "clouds: {openstack: {auth: {auth_url: http://cloud.example}}}\n")
-	if err := os.Symlink(filepath.Join(s.Repo, "charts"), s.Path("charts")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(s.Path("bin"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.Symlink(filepath.Join(s.Repo, "charts"), s.Path("charts")))
+	testenv.Must(t, os.Mkdir(s.Path("bin"), 0o755))
 	// What the documents ask of oc, kubectl does in the same way.
 	for name, program := range map[string]string{"cinder-csi-generator": "bin/cinder-csi-generator", "oc": "bin/tools/kubectl"} {
-		if err := os.Symlink(filepath.Join(s.Repo, program), s.Path("bin/"+name)); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.Symlink(filepath.Join(s.Repo, program), s.Path("bin/"+name)))
 	}
 	return s
 }

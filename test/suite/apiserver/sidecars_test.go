@@ -19,6 +19,7 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
 	"github.com/cinder-csi/cinder-csi/test/kit/controlplane"
+	"github.com/cinder-csi/cinder-csi/test/kit/csitest"
 )
 
 const driverName = "cinder.csi.openstack.org"
@@ -139,22 +140,15 @@ func (l *life) event(kind, name, reason, component, message string) {
 	})
 }
 
-func capability() *csi.VolumeCapability {
-	return &csi.VolumeCapability{
-		AccessType: &csi.VolumeCapability_Mount{Mount: &csi.VolumeCapability_MountVolume{}},
-		AccessMode: &csi.VolumeCapability_AccessMode{Mode: csi.VolumeCapability_AccessMode_SINGLE_NODE_WRITER},
-	}
-}
-
 // provision is external-provisioner: one call, and its event or its PersistentVolume.
 func (l *life) provision(parameters map[string]string, zone string) {
 	l.t.Helper()
 	ctx, cancel := context.WithTimeout(l.t.Context(), 8*time.Second)
 	defer cancel()
-	request := &csi.CreateVolumeRequest{Name: "pvc-" + l.uid, VolumeCapabilities: []*csi.VolumeCapability{capability()}, CapacityRange: &csi.CapacityRange{RequiredBytes: 1 << 30}, Parameters: parameters}
+	request := csitest.Claim("pvc-" + l.uid)
+	request.Parameters = parameters
 	if zone != "" {
-		topology := []*csi.Topology{{Segments: map[string]string{"topology.cinder.csi.openstack.org/zone": zone}}}
-		request.AccessibilityRequirements = &csi.TopologyRequirement{Requisite: topology, Preferred: topology}
+		csitest.Wanted(zone)(request)
 	}
 	answer, err := l.driver.CreateVolume(ctx, request)
 	if err != nil {
@@ -237,8 +231,7 @@ func (l *life) attach(node string, background bool) {
 		"spec":     object{"attacher": driverName, "nodeName": l.name(node), "source": object{"persistentVolumeName": "pvc-" + l.uid}},
 	})
 	call := func(ctx context.Context) error {
-		_, err := l.driver.ControllerPublishVolume(ctx, &csi.ControllerPublishVolumeRequest{VolumeId: l.volume, NodeId: l.nodes[node], VolumeCapability: capability()})
-		return err
+		return csitest.Outcome(l.driver.ControllerPublishVolume(ctx, &csi.ControllerPublishVolumeRequest{VolumeId: l.volume, NodeId: l.nodes[node], VolumeCapability: csitest.Mounted("")}))
 	}
 	if background {
 		l.background("ControllerPublishVolume", call)
@@ -259,8 +252,7 @@ func (l *life) detach(node string, background bool) {
 	path := "/apis/storage.k8s.io/v1/volumeattachments/" + l.attachment(node)
 	l.delete(path)
 	call := func(ctx context.Context) error {
-		_, err := l.driver.ControllerUnpublishVolume(ctx, &csi.ControllerUnpublishVolumeRequest{VolumeId: l.volume, NodeId: l.nodes[node]})
-		return err
+		return csitest.Outcome(l.driver.ControllerUnpublishVolume(ctx, &csi.ControllerUnpublishVolumeRequest{VolumeId: l.volume, NodeId: l.nodes[node]}))
 	}
 	if background {
 		l.background("ControllerUnpublishVolume", call)

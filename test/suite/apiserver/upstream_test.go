@@ -14,6 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cinder-csi/cinder-csi/test/kit/readme"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 const upstreamRepository = "https://github.com/kubernetes/cloud-provider-openstack"
@@ -40,10 +42,7 @@ type guide struct {
 // blockWith is the code block of a section that has a text.
 func (g guide) blockWith(t *testing.T, section, has string) string {
 	t.Helper()
-	block, err := readme.BlockWith(g.text, section, has)
-	if err != nil {
-		t.Fatal(err)
-	}
+	block := testenv.Value(readme.BlockWith(g.text, section, has))(t)
 	return block
 }
 
@@ -69,11 +68,8 @@ const upstreamClass = `{"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass
 func TestUpstreamIsReplacedByTheStepsOfTheHowToAndBack(t *testing.T) {
 	dir := upstream(t)
 	s := startServer(t)
-	text, err := os.ReadFile(filepath.Join(s.Repo, "docs/how-to/replace-upstream.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	g := guide{s, string(text)}
+	text := testfile.Text(t, filepath.Join(s.Repo, "docs/how-to/replace-upstream.md"))
+	g := guide{s, text}
 	s.run(t, "kubectl", "create", "-f", filepath.Join(dir, "manifests/cinder-csi-plugin"))
 	s.Write(t, "class.json", upstreamClass)
 	s.run(t, "kubectl", "create", "-f", "class.json")
@@ -84,11 +80,8 @@ func TestUpstreamIsReplacedByTheStepsOfTheHowToAndBack(t *testing.T) {
 	s.Write(t, "distribution.yaml", g.blockWith(t, "The configuration", "kind: Distribution"))
 	g.mustBlock(t, "Before anything stops", "upstream-controller.json")
 	g.mustBlock(t, "Before anything stops", "generate --os-cloud", "bin/cinder-csi-generator", "cinder-csi-generator", "--os-cloud mycloud", "--simulated")
-	bundle, err := os.ReadFile(s.Path("deploy/cinder-csi/README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	i := installation{server: s, dir: s.Path("deploy/cinder-csi"), readme: string(bundle)}
+	bundle := testfile.Text(t, s.Path("deploy/cinder-csi/README.md"))
+	i := installation{server: s, dir: s.Path("deploy/cinder-csi"), readme: bundle}
 	i.follow(t, "The credentials")
 	if messages, err := g.block(t, "Before anything stops", "--dry-run=server"); err != nil && strings.Count(messages, "Error") != strings.Count(messages, "The CSIDriver ") {
 		t.Errorf("the dry run refuses more than the CSIDriver:\n%s", messages)
@@ -141,9 +134,7 @@ func (s *server) objects(t *testing.T) map[string]map[string]any {
 	t.Helper()
 	var read struct{ Items []map[string]any }
 	text := s.run(t, "kubectl", "get", "deployments,statefulsets,daemonsets,csidrivers,storageclasses,clusterroles,clusterrolebindings,serviceaccounts", "--all-namespaces", "-o", "json")
-	if err := json.Unmarshal([]byte(text), &read); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, json.Unmarshal([]byte(text), &read))
 	all := map[string]map[string]any{}
 	for _, item := range read.Items {
 		metadata, _ := item["metadata"].(map[string]any)

@@ -3,12 +3,13 @@
 package apiserver
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // The Helm lines of the page, and its other steps with the names that the workloads have in the chart of upstream.
@@ -16,19 +17,13 @@ import (
 func TestTheChartOfUpstreamIsReplacedByTheStepsOfTheHowTo(t *testing.T) {
 	dir := upstream(t)
 	s := startServer(t)
-	text, err := os.ReadFile(filepath.Join(s.Repo, "docs/how-to/replace-upstream.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testfile.Read(t, filepath.Join(s.Repo, "docs/how-to/replace-upstream.md"))
 	g := guide{s, string(text)}
 	s.run(t, "helm", "install", "upstream", filepath.Join(dir, "charts/cinder-csi-plugin"), "--namespace", "kube-system", "--set", "clusterID=prod-1,csi.plugin.nodePlugin.kubeletDir=/var/lib/k0s/kubelet")
 	before := s.objects(t)
 
 	s.shell(t, strings.NewReplacer("RELEASE", "upstream", "bin/cinder-csi-generator", "cinder-csi-generator").Replace(g.blockWith(t, "The configuration", "helm get values")))
-	config, err := os.ReadFile(s.Path("distribution.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := testfile.Read(t, s.Path("distribution.yaml"))
 	for _, want := range []string{"prod-1", "/var/lib/k0s/kubelet"} {
 		if !strings.Contains(string(config), want) {
 			t.Errorf("import drops %s of the values:\n%s", want, config)
@@ -42,11 +37,8 @@ func TestTheChartOfUpstreamIsReplacedByTheStepsOfTheHowTo(t *testing.T) {
 	}
 	g.mustBlock(t, "Before anything stops", "upstream-controller.json", names...)
 	s.run(t, "cinder-csi-generator", "generate", "--simulated", "--config", "distribution.yaml", "--target", "vanilla", "--format", "helm", "--output-dir", "deploy/cinder-csi")
-	bundle, err := os.ReadFile(s.Path("deploy/cinder-csi/README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	i := installation{server: s, dir: s.Path("deploy/cinder-csi"), readme: string(bundle)}
+	bundle := testfile.Text(t, s.Path("deploy/cinder-csi/README.md"))
+	i := installation{server: s, dir: s.Path("deploy/cinder-csi"), readme: bundle}
 	i.follow(t, "The credentials")
 	g.mustBlock(t, "Before anything stops", "delete secret", "RELEASE", "upstream")
 	g.mustBlock(t, "The swap", "delete deployment", names...)

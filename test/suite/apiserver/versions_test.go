@@ -13,6 +13,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 var matrix = flag.String("matrix", "", "directory for the record of the version of the API server; test/judge reads it")
@@ -28,13 +31,8 @@ type result struct {
 func (s *server) minor(t *testing.T) (version string, minor int) {
 	t.Helper()
 	var v struct{ GitVersion, Minor string }
-	if err := json.Unmarshal([]byte(s.run(t, "kubectl", "get", "--raw=/version")), &v); err != nil {
-		t.Fatal(err)
-	}
-	minor, err := strconv.Atoi(strings.TrimSuffix(v.Minor, "+"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, json.Unmarshal([]byte(s.run(t, "kubectl", "get", "--raw=/version")), &v))
+	minor = testenv.Value(strconv.Atoi(strings.TrimSuffix(v.Minor, "+")))(t)
 	return v.GitVersion, minor
 }
 
@@ -50,11 +48,8 @@ func (s *server) generateFor(t *testing.T, name, target, format, config string) 
 	text := "apiVersion: generator.cinder-csi.io/v1alpha1\nkind: Distribution\nmetadata: {name: example}\nspec:\n"
 	wanted := defaultMinor
 	if config != "" {
-		content, err := os.ReadFile(filepath.Join(s.Repo, "examples/distribution", config+".yaml"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		text = string(content)
+		content := testfile.Text(t, filepath.Join(s.Repo, "examples/distribution", config+".yaml"))
+		text = content
 		if line := kubernetesVersion.FindString(text); line != "" {
 			_, _ = fmt.Sscanf(strings.TrimSpace(line), `kubernetesVersion: "1.%d"`, &wanted)
 		}

@@ -3,13 +3,13 @@ package bench
 import (
 	"flag"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 var only = flag.Int("volumes", 0, "compare at this many volumes only")
@@ -108,9 +108,7 @@ func TestResults(t *testing.T) {
 		t.Logf("%d volumes on %d servers: %v", size.volumes, size.servers, time.Since(begun).Round(time.Second))
 	}
 	b.WriteString(heap(t))
-	if err := os.WriteFile(*results, []byte(b.String()), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, *results, b.String(), 0o644)
 }
 
 func plural(n int) string {

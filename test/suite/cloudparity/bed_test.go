@@ -23,6 +23,7 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 // Role is the user that sends a request: the name of a cloud in clouds.yaml without the prefix of the bed.
@@ -359,16 +360,10 @@ func (b *Bed) exchange(ctx context.Context, t *testing.T, method, url, token, mi
 	case string:
 		reader = strings.NewReader(body)
 	default:
-		data, err := json.Marshal(body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := testenv.Value(json.Marshal(body))(t)
 		reader = bytes.NewReader(data)
 	}
-	req, err := http.NewRequestWithContext(ctx, method, url, reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := testenv.Value(http.NewRequestWithContext(ctx, method, url, reader))(t)
 	req.Header.Set("Accept", "application/json")
 	if reader != nil {
 		req.Header.Set("Content-Type", "application/json")

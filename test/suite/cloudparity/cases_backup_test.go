@@ -121,13 +121,7 @@ func backupCases() []Case {
 
 // backupBody is the body of a backup of a volume, under a name of this run unless fields say otherwise.
 func (b *Bed) backupBody(volume any, fields object) object {
-	backup := object{"name": b.name(), "volume_id": volume}
-	for k, v := range fields {
-		if backup[k] = v; v == nil {
-			delete(backup, k)
-		}
-	}
-	return object{"backup": backup}
+	return b.body("backup", object{"volume_id": volume}, fields)
 }
 
 // keepBackup deletes a backup at the end of the case.

@@ -99,12 +99,5 @@ func walkTypes(t *testing.T, b *Bed) Answer {
 // typeID is the id of a volume type by its name.
 func (b *Bed) typeID(t *testing.T, name string) string {
 	t.Helper()
-	a := b.do(t, Request{Call: listTypes, As: Member}).want(t, http.StatusOK)
-	for i := range a.List("volume_types") {
-		if a.Text("volume_types", i, "name") == name {
-			return a.Text("volume_types", i, "id")
-		}
-	}
-	t.Fatalf("the bed has no type %s: %s", name, a)
-	return ""
+	return b.named(t, listTypes, "volume_types", name)
 }

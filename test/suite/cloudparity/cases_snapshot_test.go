@@ -18,13 +18,7 @@ var (
 
 // snapshotBody is the body of a snapshot of a volume, under a name of this run unless fields say otherwise.
 func (b *Bed) snapshotBody(volume any, fields object) object {
-	snapshot := object{"name": b.name(), "volume_id": volume}
-	for k, v := range fields {
-		if snapshot[k] = v; v == nil {
-			delete(snapshot, k)
-		}
-	}
-	return object{"snapshot": snapshot}
+	return b.body("snapshot", object{"volume_id": volume}, fields)
 }
 
 // awaitSnapshot waits until a snapshot has a status; "gone" means that Cinder no longer has it.

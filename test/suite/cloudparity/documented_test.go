@@ -11,6 +11,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/openstack"
 	"github.com/cinder-csi/cinder-csi/generator/inspect"
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 // calls are all calls that the product makes. The driver and the generator declare theirs. Package cloud declares the calls of the login
@@ -118,10 +119,7 @@ func TestCaseNamesAreUnique(t *testing.T) {
 		}
 		recorded[c.slug()+".json"] = true
 	}
-	files, err := os.ReadDir("testdata/shapes")
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := testenv.Value(os.ReadDir("testdata/shapes"))(t)
 	for _, file := range files {
 		if !recorded[file.Name()] {
 			t.Errorf("%s is the recording of no case", file.Name())
@@ -132,10 +130,7 @@ func TestCaseNamesAreUnique(t *testing.T) {
 // simulatorOnly are the cases whose state the real bed cannot reach, by name, with the reason.
 func simulatorOnly(t *testing.T) map[string]string {
 	t.Helper()
-	file, err := os.Open("testdata/simulatoronly.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := testenv.Value(os.Open("testdata/simulatoronly.txt"))(t)
 	defer file.Close()
 	names := map[string]bool{}
 	for _, c := range cases() {
@@ -157,8 +152,6 @@ func simulatorOnly(t *testing.T) map[string]string {
 		}
 		only[name] = reason
 	}
-	if err := lines.Err(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, lines.Err())
 	return only
 }

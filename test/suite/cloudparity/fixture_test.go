@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"slices"
 	"testing"
+
+	"github.com/cinder-csi/cinder-csi/internal/cloud"
 )
 
 // nothing is an ID that no object in any cloud has.
@@ -16,10 +18,16 @@ type object = map[string]any
 
 // volumeBody is the body of a create: 1 GiB under a name of this run, unless fields say otherwise.
 func (b *Bed) volumeBody(fields object) object {
-	volume := object{"name": b.name(), "size": 1}
-	maps.Copy(volume, fields)
-	maps.DeleteFunc(volume, func(_ string, v any) bool { return v == nil })
-	return object{"volume": volume}
+	return b.body("volume", object{"size": 1}, fields)
+}
+
+// body is that of a create under a name of this run. A field that is nil is left out.
+func (b *Bed) body(kind string, defaults, fields object) object {
+	all := object{"name": b.name()}
+	maps.Copy(all, defaults)
+	maps.Copy(all, fields)
+	maps.DeleteFunc(all, func(_ string, v any) bool { return v == nil })
+	return object{kind: all}
 }
 
 // create requests a volume as a case does, and deletes it at the end of the case.
@@ -150,13 +158,19 @@ var oneZone = object{"extra_specs": object{"RESKEY:availability_zones": "az2"}}
 // server is the ID of a server by its name.
 func (b *Bed) server(t *testing.T, name string) string {
 	t.Helper()
-	a := b.do(t, Request{Call: listServers, As: Member}).want(t, http.StatusOK)
-	for i := range a.List("servers") {
-		if a.Text("servers", i, "name") == name {
-			return a.Text("servers", i, "id")
+	return b.named(t, listServers, "servers", name)
+}
+
+// named is the ID of the object of a name in a list.
+func (b *Bed) named(t *testing.T, call cloud.Call, list, name string) string {
+	t.Helper()
+	a := b.do(t, Request{Call: call, As: Member}).want(t, http.StatusOK)
+	for i := range a.List(list) {
+		if a.Text(list, i, "name") == name {
+			return a.Text(list, i, "id")
 		}
 	}
-	t.Fatalf("the bed has no server %s: %s", name, a)
+	t.Fatalf("the bed has no %s in its %s: %s", name, list, a)
 	return ""
 }
 

@@ -13,6 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 var (
@@ -121,10 +123,7 @@ func checkHeaders(t *testing.T, a Answer) {
 // compare compares an answer with the recording of the real cloud.
 func compare(t *testing.T, bed *Bed, c Case, a Answer) {
 	t.Helper()
-	got, err := bed.record(a).text()
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := testenv.Value(bed.record(a).text())(t)
 	if *update {
 		bed.keep(t, c, got)
 		return
@@ -143,10 +142,7 @@ func (b *Bed) keep(t *testing.T, c Case, got []byte) {
 	t.Helper()
 	file := filepath.Join("testdata", "shapes", c.slug()+".json")
 	if b.release != "" {
-		zed, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		zed := testfile.Read(t, file)
 		file = b.own(c)
 		if bytes.Equal(zed, got) {
 			if err := os.Remove(file); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -154,11 +150,7 @@ func (b *Bed) keep(t *testing.T, c Case, got []byte) {
 			}
 			return
 		}
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.MkdirAll(filepath.Dir(file), 0o755))
 	}
-	if err := os.WriteFile(file, got, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, file, got, 0o644)
 }

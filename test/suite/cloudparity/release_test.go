@@ -12,6 +12,8 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // release is an OpenStack beside Zed, which testdata/shapes is from: the highest microversions of Cinder and Nova.
@@ -85,14 +87,9 @@ func (b *Bed) statusOf(t *testing.T, c Case) int {
 	if b.release == "" || !exists(b.own(c)) {
 		return c.Status
 	}
-	text, err := os.ReadFile(b.own(c))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testfile.Read(t, b.own(c))
 	var r Recording
-	if err := json.Unmarshal(text, &r); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, json.Unmarshal(text, &r))
 	return r.Status
 }
 
@@ -114,10 +111,7 @@ func TestParityOfOtherReleases(t *testing.T) {
 	}
 	for name, r := range releases {
 		t.Run(name, func(t *testing.T) {
-			bed, err := openSimulationOf(t, r)
-			if err != nil {
-				t.Fatal(err)
-			}
+			bed := testenv.Value(openSimulationOf(t, r))(t)
 			bed.release, bed.suite = name, t
 			bed.fence(t)
 			for _, c := range cases() {
@@ -131,19 +125,13 @@ func TestParityOfOtherReleases(t *testing.T) {
 
 // TestEachReleaseHasADirectory finds recordings of a release that the table does not have, and recordings without a case.
 func TestEachReleaseHasADirectory(t *testing.T) {
-	dirs, err := os.ReadDir(filepath.Join("testdata", "releases"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	dirs := testenv.Value(os.ReadDir(filepath.Join("testdata", "releases")))(t)
 	for _, dir := range dirs {
 		if _, is := releases[dir.Name()]; !is {
 			t.Errorf("testdata/releases/%s is the directory of no release in the table", dir.Name())
 		}
 		b := &Bed{release: dir.Name()}
-		files, err := os.ReadDir(filepath.Join("testdata", "releases", dir.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		files := testenv.Value(os.ReadDir(filepath.Join("testdata", "releases", dir.Name())))(t)
 		for _, file := range files {
 			if !slices.ContainsFunc(cases(), func(c Case) bool { return filepath.Base(b.own(c)) == file.Name() }) {
 				t.Errorf("testdata/releases/%s/%s is the recording of no case", dir.Name(), file.Name())
@@ -154,10 +142,7 @@ func TestEachReleaseHasADirectory(t *testing.T) {
 
 // Seen on Epoxy. No case of TestParity shows it there, because such a backup stays.
 func TestABackupInAZoneWithoutCinderBackupStaysOnALaterRelease(t *testing.T) {
-	bed, err := openSimulationOf(t, releases["epoxy"])
-	if err != nil {
-		t.Fatal(err)
-	}
+	bed := testenv.Value(openSimulationOf(t, releases["epoxy"]))(t)
 	bed.release = "epoxy"
 	volume := bed.volume(t, nil)
 	snapshot := bed.snapshot(t, volume)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 // openSelected opens the bed that the command line names.
@@ -18,10 +19,7 @@ func openSelected(t *testing.T) *Bed {
 	if *bedDir == "" {
 		open = func(string) (*Bed, error) { return openSimulation(t) }
 	}
-	b, err := open(*bedDir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testenv.Value(open(*bedDir))(t)
 	return b
 }
 

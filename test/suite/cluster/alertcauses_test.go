@@ -6,12 +6,14 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // tryOnNode runs a command on a node, for repairs beside the test.
@@ -47,9 +49,7 @@ func (c *cluster) breakImage(t *testing.T, node, container string) (repair func(
 		return err
 	}
 	t.Cleanup(func() {
-		if err := repair(); err != nil {
-			t.Error(err)
-		}
+		testenv.Check(t, repair())
 	})
 	return repair
 }
@@ -91,9 +91,7 @@ func breakRegistrar(t *testing.T, c *cluster) func() error {
 		}
 		return nil
 	}
-	if err := renew(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, renew())
 	return func() error {
 		if err := repair(); err != nil {
 			return err
@@ -113,9 +111,7 @@ func breakFileSystem(t *testing.T, c *cluster) func() error {
 		t.Fatalf("no mount of volume %s on %s", id, node)
 	}
 	c.onNode(t, node, "mount", "-o", "remount,errors=remount-ro", found[2])
-	if err := os.WriteFile("/sys/fs/ext4/loop"+found[1]+"/trigger_fs_error", []byte("test"), 0); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, "/sys/fs/ext4/loop"+found[1]+"/trigger_fs_error", "test", 0)
 	return func() error {
 		_, _, err := c.try(context.Background(), "", "kubectl", "delete", "pod", name, "--namespace="+c.namespace, atMost)
 		return err
@@ -139,9 +135,7 @@ func expireCredential(t *testing.T, c *cluster) func() error {
 	before := c.secretText(t)
 	expires := time.Now().Add(3 * time.Minute).UTC().Format("2006-01-02T15:04:05")
 	short := c.ownCredential(t, "expires", "--expiration", expires)
-	if err := c.setSecret(short); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, c.setSecret(short))
 	return func() error { return c.setSecret(before) }
 }
 
@@ -170,9 +164,7 @@ func moveServer(t *testing.T, c *cluster) func() error {
 		}
 		return err
 	}
-	if err := register("az1", "az9"); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, register("az1", "az9"))
 	return func() error { return register("az9", "az1") }
 }
 
@@ -194,12 +186,8 @@ func powerOff(t *testing.T, c *cluster) func() error {
 	node := c.driverPods(t, "controller")[0].Node
 	on := func() error { return c.power(context.Background(), "on", node) }
 	t.Cleanup(func() {
-		if err := on(); err != nil {
-			t.Error(err)
-		}
+		testenv.Check(t, on())
 	})
-	if err := c.power(t.Context(), "off", node); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, c.power(t.Context(), "off", node))
 	return on
 }

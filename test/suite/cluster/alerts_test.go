@@ -19,6 +19,9 @@ import (
 	"time"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // factor divides every `for` of the rules. The thresholds in the expressions stay, and so do the minutes between two checks of the driver.
@@ -142,15 +145,11 @@ func (a *alerting) play(t *testing.T, phase []cause) {
 		}
 	}
 	// A cause whose alert does not come is repaired too, and the other phases run.
-	if err := await(t.Context(), patience+2*time.Minute, look((*observed).hasFired)); err != nil {
-		t.Error(err)
-	}
+	testenv.Check(t, await(t.Context(), patience+2*time.Minute, look((*observed).hasFired)))
 	for _, o := range all {
 		o.startRepair()
 	}
-	if err := await(t.Context(), patience, look((*observed).hasEnded)); err != nil {
-		t.Error(err)
-	}
+	testenv.Check(t, await(t.Context(), patience, look((*observed).hasEnded)))
 	for _, o := range all {
 		for _, alert := range o.alerts {
 			fmt.Printf("measured: alert | %s | %s | %.0f | %.0f |\n", o.name, alert, o.fired[alert].Seconds(), o.ended[alert].Seconds())
@@ -206,10 +205,7 @@ func (o *observed) hasEnded() error {
 // firing are the alerts that fire, with the labels of one.
 func (a *alerting) firing(t *testing.T) map[string]string {
 	t.Helper()
-	response, err := http.Get(a.url + "/api/v1/alerts")
-	if err != nil {
-		t.Fatal(err)
-	}
+	response := testenv.Value(http.Get(a.url + "/api/v1/alerts"))(t)
 	defer response.Body.Close()
 	var answer struct {
 		Data struct {
@@ -219,9 +215,7 @@ func (a *alerting) firing(t *testing.T) map[string]string {
 			}
 		}
 	}
-	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, json.NewDecoder(response.Body).Decode(&answer))
 	found := map[string]string{}
 	for _, alert := range answer.Data.Alerts {
 		if alert.State == "firing" {
@@ -253,22 +247,14 @@ func (a *alerting) quiet(t *testing.T) {
 // count is how many series an expression has.
 func (a *alerting) count(t *testing.T, expr string) int {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, a.url+"/api/v1/query", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	request := testenv.Value(http.NewRequestWithContext(t.Context(), http.MethodGet, a.url+"/api/v1/query", nil))(t)
 	q := request.URL.Query()
 	q.Set("query", expr)
 	request.URL.RawQuery = q.Encode()
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	response := testenv.Value(http.DefaultClient.Do(request))(t)
 	defer response.Body.Close()
 	var answer struct{ Data struct{ Result []any } }
-	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, json.NewDecoder(response.Body).Decode(&answer))
 	return len(answer.Data.Result)
 }
 
@@ -311,19 +297,13 @@ func (c *cluster) dividedRules(t *testing.T) string {
 				if !given {
 					continue
 				}
-				d, err := time.ParseDuration(wait)
-				if err != nil {
-					t.Fatal(err)
-				}
+				d := testenv.Value(time.ParseDuration(wait))(t)
 				rule["for"] = fmt.Sprintf("%dms", int(d.Seconds()*1000 / *factor))
 			}
 			groups = append(groups, group)
 		}
 	}
-	text, err := yaml.Marshal(map[string]any{"groups": groups})
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testenv.Value(yaml.Marshal(map[string]any{"groups": groups}))(t)
 	return string(text)
 }
 
@@ -333,12 +313,8 @@ func (c *cluster) prometheus(t *testing.T) (url string) {
 	dir := t.TempDir()
 	write := func(name, text string) {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path+".new", []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(path+".new", path); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, path+".new", text, 0o600)
+		testenv.Must(t, os.Rename(path+".new", path))
 	}
 	write("rules.yaml", c.dividedRules(t))
 	leases := c.serveLeases(t)
@@ -351,10 +327,7 @@ scrape_configs:
 `, leases))
 	address := listen(t, nil)
 	cmd := exec.Command("prometheus", "--config.file="+filepath.Join(dir, "prometheus.yml"), "--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+address)
-	log, err := os.Create(filepath.Join(dir, "log"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := testenv.Value(os.Create(filepath.Join(dir, "log")))(t)
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {
 		t.Fatalf("`make test-monitoring-tools` installs Prometheus: %v", err)
@@ -398,10 +371,7 @@ scrape_configs:
 // listen serves on a free port of this machine; without a handler it only names the port.
 func listen(t *testing.T, handler http.Handler) (address string) {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := testenv.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	if handler == nil {
 		defer listener.Close()
 		return listener.Addr().String()
@@ -511,9 +481,6 @@ func hasLabels(labels, want map[string]string) bool {
 // secretText is the clouds.yaml of the driver.
 func (c *cluster) secretText(t *testing.T) string {
 	t.Helper()
-	text, err := base64.StdEncoding.DecodeString(c.kubectl(t, "get", "secret", "cinder-csi-credentials", "--namespace="+namespaces["controller"], "-o", `jsonpath={.data.clouds\.yaml}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testenv.Value(base64.StdEncoding.DecodeString(c.kubectl(t, "get", "secret", "cinder-csi-credentials", "--namespace="+namespaces["controller"], "-o", `jsonpath={.data.clouds\.yaml}`)))(t)
 	return string(text)
 }

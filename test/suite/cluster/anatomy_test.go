@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/cinder-csi/cinder-csi/test/judge/anatomy"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 var (
@@ -52,11 +54,7 @@ func TestAnatomy(t *testing.T) {
 	c := running(t)
 	t.Cleanup(func() { c.diagnose(t) })
 	b := c.generate(t, "kustomize", endToEnd)
-	if !c.installed(t) {
-		c.loadImages(t, b.objects(t, "kustomize"), map[string]bool{})
-		b.follow(t, "The credentials")
-		b.install(t)
-	}
+	b.installOnce(t)
 	drivers := []measuredDriver{{"this driver", "", ownWorkloads, func(t *testing.T) {
 		b.kubectl(t, "apply", "--server-side", "--force-conflicts", "-k", b.dir)
 	}}}
@@ -114,20 +112,15 @@ func (c *cluster) swapTo(t *testing.T, drivers []measuredDriver, to int) {
 func (c *cluster) setStatusFrequency(t *testing.T, node, frequency string) {
 	t.Helper()
 	path := filepath.Join(c.dir, "nodes", node, "kubelet.yaml")
-	old, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, _, _ := strings.Cut(string(old), "nodeStatusUpdateFrequency:")
+	old := testfile.Text(t, path)
+	text, _, _ := strings.Cut(old, "nodeStatusUpdateFrequency:")
 	if frequency != "" {
 		text += "nodeStatusUpdateFrequency: " + frequency + "\nnodeStatusReportFrequency: 5m\n"
 	}
-	if text == string(old) {
+	if text == old {
 		return
 	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, path, text, 0o644)
 	before := c.onNode(t, node, "pidof", "kubelet")
 	c.onNode(t, node, append([]string{"kill"}, strings.Fields(before)...)...)
 	eventually(t, patience, "kubelet of "+node+" again", func() error {
@@ -254,13 +247,8 @@ func (m *measurer) save(t *testing.T) {
 		all.Runs = append(all.Runs, run)
 	}
 	all.When = time.Now().Format("2 January 2006")
-	content, err := json.MarshalIndent(all, "", " ")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(m.file, content, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	content := testenv.Value(json.MarshalIndent(all, "", " "))(t)
+	testfile.Write(t, m.file, content, 0o644)
 }
 
 // anatomyPod looks up what Kubernetes made for a pod with one claim.
@@ -273,10 +261,7 @@ func (c *cluster) anatomyPod(t *testing.T, name string) anatomy.Pod {
 		t.Fatalf("pod %s has the node and claim %q", name, fields)
 	}
 	p.Node, p.Claim = fields[0], fields[1]
-	ready, err := time.Parse(time.RFC3339, c.kubectl(t, "get", "pod", name, in, "-o", `jsonpath={.status.conditions[?(@.type=="Ready")].lastTransitionTime}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	ready := testenv.Value(time.Parse(time.RFC3339, c.kubectl(t, "get", "pod", name, in, "-o", `jsonpath={.status.conditions[?(@.type=="Ready")].lastTransitionTime}`)))(t)
 	p.Ready = ready
 	p.Volume = c.kubectl(t, "get", "pvc", p.Claim, in, "-o", "jsonpath={.spec.volumeName}")
 	p.Handle = c.kubectl(t, "get", "pv", p.Volume, "-o", "jsonpath={.spec.csi.volumeHandle}")
@@ -313,10 +298,7 @@ func (m *measurer) observe(t *testing.T) observation {
 	o := observation{m, time.Now(), map[string]int64{}}
 	volume, api, compute := m.cloudLogs(t)
 	for _, path := range append(compute, volume, api, m.auditLog()) {
-		info, err := os.Stat(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		info := testenv.Value(os.Stat(path))(t)
 		o.sizes[path] = info.Size()
 	}
 	return o
@@ -326,36 +308,24 @@ func (m *measurer) observe(t *testing.T) observation {
 func (o observation) records(t *testing.T) anatomy.Records {
 	t.Helper()
 	open := func(path string) io.Reader {
-		f, err := os.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := testenv.Value(os.Open(path))(t)
 		t.Cleanup(func() { f.Close() })
-		if _, err := f.Seek(o.sizes[path], io.SeekStart); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Value(f.Seek(o.sizes[path], io.SeekStart))(t)
 		return f
 	}
 	var r anatomy.Records
-	var err error
-	if r.Audit, err = anatomy.ReadAudit(open(o.m.auditLog())); err != nil {
-		t.Fatal(err)
-	}
+	r.Audit = testenv.Value(anatomy.ReadAudit(open(o.m.auditLog())))(t)
 	var text strings.Builder
 	for _, of := range [][]string{o.m.driver.workloads.deployment, o.m.driver.workloads.daemonset} {
 		text.WriteString(o.m.run(t, "kubectl", "logs", "--namespace="+of[1], "--selector=app="+of[0], "--container="+o.m.driver.workloads.container,
 			"--prefix", "--timestamps", "--tail=-1", "--max-log-requests=20", "--since-time="+o.since.UTC().Format(time.RFC3339)))
 	}
-	if r.RPCs, err = anatomy.ReadRPCs(strings.NewReader(text.String())); err != nil {
-		t.Fatal(err)
-	}
+	r.RPCs = testenv.Value(anatomy.ReadRPCs(strings.NewReader(text.String())))(t)
 	volume, api, compute := o.m.cloudLogs(t)
 	var readers []io.Reader
 	for _, path := range compute {
 		readers = append(readers, open(path))
 	}
-	if r.Work, err = anatomy.ReadWork(open(volume), open(api), readers...); err != nil {
-		t.Fatal(err)
-	}
+	r.Work = testenv.Value(anatomy.ReadWork(open(volume), open(api), readers...))(t)
 	return r
 }

@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,6 +15,8 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/cinder-csi/cinder-csi/test/judge/rights"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // stock is what a walk must leave as it was.
@@ -125,14 +126,8 @@ func (c *cluster) openAuditLog(t *testing.T) auditLog {
 func (l auditLog) check(t *testing.T) (granted []rights.Grant, used rights.Result) {
 	t.Helper()
 	out := l.kubectl(t, "get", "clusterroles,roles,clusterrolebindings,rolebindings", "--all-namespaces", "--selector=app.kubernetes.io/name=cinder-csi", "-o", "json")
-	granted, err := rights.Granted([]byte(out))
-	if err != nil {
-		t.Fatal(err)
-	}
-	calls, err := rights.Read(l.path, l.since, "system:serviceaccount:cinder-csi")
-	if err != nil {
-		t.Fatal(err)
-	}
+	granted = testenv.Value(rights.Granted([]byte(out)))(t)
+	calls := testenv.Value(rights.Read(l.path, l.since, "system:serviceaccount:cinder-csi"))(t)
 	if len(l.namespaces) == 0 {
 		l.namespaces = []string{namespaces["controller"], namespaces["node"]}
 	}
@@ -164,11 +159,8 @@ const (
 // checkUnused fails for each right that a full run did not use and that no reason explains. With -update it writes down what was used.
 func (l auditLog) checkUnused(t *testing.T, granted []rights.Grant, used rights.Result) {
 	t.Helper()
-	text, err := os.ReadFile(unusedRights)
-	if err != nil {
-		t.Fatal(err)
-	}
-	reasons, err := rights.ParseReasons(string(text))
+	text := testfile.Text(t, unusedRights)
+	reasons, err := rights.ParseReasons(text)
 	if err != nil {
 		t.Fatalf("%s: %v", unusedRights, err)
 	}
@@ -179,7 +171,5 @@ func (l auditLog) checkUnused(t *testing.T, granted []rights.Grant, used rights.
 	if !*update {
 		return
 	}
-	if err := os.WriteFile(usedRights, []byte(rights.Format(used)), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, usedRights, rights.Format(used), 0o644)
 }

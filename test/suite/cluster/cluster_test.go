@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 // nodes are those that up.sh starts: two servers of one zone, one of the other.
@@ -33,10 +35,7 @@ type cluster struct {
 
 func running(t *testing.T) *cluster {
 	t.Helper()
-	repo, err := filepath.Abs(filepath.Join("..", "..", ".."))
-	if err != nil {
-		t.Fatal(err)
-	}
+	repo := testenv.Value(filepath.Abs(filepath.Join("..", "..", "..")))(t)
 	c := &cluster{
 		dir: directory("CLUSTER_BED", "cluster-bed"), openstack: directory("OPENSTACK_BED", "openstack-bed"),
 		repo: repo, work: t.TempDir(), namespace: workspace, archives: map[string]string{}, driver: ownWorkloads,

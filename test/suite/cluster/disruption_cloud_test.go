@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/cinder-csi/cinder-csi/test/kit/process"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 var cloudDisruptions = []scenario{
@@ -174,9 +175,7 @@ func restartServices(t *testing.T, c *cluster) {
 // stopService asks a service of the bed to end, and waits for its end.
 func (c *cluster) stopService(t *testing.T, name string) {
 	t.Helper()
-	if err := process.Terminate(filepath.Join(c.openstack, "run", name+".pid"), patience); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, process.Terminate(filepath.Join(c.openstack, "run", name+".pid"), patience))
 }
 
 // startServices starts what of the bed does not run.

@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cinder-csi/cinder-csi/test/kit/readme"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 var controllerDisruptions = []scenario{
@@ -151,9 +151,7 @@ func (c *cluster) newRotation(t *testing.T) *rotation {
 	}
 	r.env = append(slices.Clone(c.env), "OS_CLOUD=lab-demo")
 	rules := r.run(t, "cinder-csi-driver", "access-rules")
-	if err := os.WriteFile(filepath.Join(c.work, "rules.json"), []byte(rules), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, filepath.Join(c.work, "rules.json"), rules, 0o600)
 	return r
 }
 
@@ -177,9 +175,7 @@ func (r *rotation) create(t *testing.T, name string) {
 	url := strings.TrimSpace(r.run(t, "openstack", "configuration", "show", "-f", "value", "-c", "auth.auth_url"))
 	text := fmt.Sprintf("clouds: {openstack: {auth_type: v3applicationcredential, region_name: RegionOne, auth: {auth_url: %q, application_credential_id: %q, application_credential_secret: %q}}}\n",
 		url, created.ID, created.Secret)
-	if err := os.WriteFile(filepath.Join(r.work, "driver-clouds.yaml"), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, filepath.Join(r.work, "driver-clouds.yaml"), text, 0o600)
 }
 
 // swap puts a clouds.yaml into the Secret, and waits until each controller pod has reloaded it.

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 var nodeDisruptions = []scenario{
@@ -106,15 +108,11 @@ func loseNode(t *testing.T, c *cluster) {
 	c.startWriters(t, w, node)
 	t.Cleanup(func() {
 		ctx := context.Background()
-		if err := c.power(ctx, "on", node); err != nil {
-			t.Error(err)
-		}
+		testenv.Check(t, c.power(ctx, "on", node))
 		_, _, _ = c.try(ctx, "", "kubectl", "taint", "node", node, outOfService+":NoExecute-")
 	})
 	before := c.logs(t, w)
-	if err := c.power(t.Context(), "off", node); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, c.power(t.Context(), "off", node))
 	off := time.Now()
 	c.kubectl(t, "wait", "node/"+node, "--for=condition=Ready=Unknown", atMost)
 	noticed := time.Since(off)
@@ -124,9 +122,7 @@ func loseNode(t *testing.T, c *cluster) {
 	moved := time.Since(tainted)
 	c.expectOneAttachment(t, w, elsewhere[node])
 	on := time.Now()
-	if err := c.power(t.Context(), "on", node); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, c.power(t.Context(), "on", node))
 	c.kubectl(t, "wait", "node/"+node, "--for=condition=Ready", atMost)
 	c.kubectl(t, "taint", "node", node, outOfService+":NoExecute-")
 	c.rolledOut(t)

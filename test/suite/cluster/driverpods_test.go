@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 // driverPod is a running pod of the controller or of the node role.
@@ -37,9 +39,7 @@ func (c *cluster) driverPods(t *testing.T, half string) []driverPod {
 	}
 	name, namespace := c.driver.of(half)
 	out := c.kubectl(t, "get", "pods", "--namespace="+namespace, "--selector=app="+name, "-o", "json")
-	if err := json.Unmarshal([]byte(out), &list); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, json.Unmarshal([]byte(out), &list))
 	var pods []driverPod
 	for _, item := range list.Items {
 		if item.Status.Phase != "Running" || item.Metadata.DeletionTimestamp != "" {

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 // keep leaves the bundle installed after TestEndToEnd, and the next run uses it. It is for work on a scenario.
@@ -71,11 +73,7 @@ func TestEndToEnd(t *testing.T) {
 	before := c.takeStock(t)
 	audit := c.openAuditLog(t)
 	b := c.generate(t, "kustomize", c.endToEnd(t))
-	if !c.installed(t) {
-		c.loadImages(t, b.objects(t, "kustomize"), map[string]bool{})
-		b.follow(t, "The credentials")
-		b.install(t)
-	}
+	b.installOnce(t)
 	for _, s := range scenarios() {
 		began := time.Now()
 		t.Run(s.name, func(t *testing.T) { c.attempt(t, s, "e2e") })
@@ -127,9 +125,7 @@ func (c *cluster) attempt(t *testing.T, s scenario, label string) {
 	// Cleanups run in reverse order: first the scenario gives back nodes, services and credentials, then comes the diagnosis, and last the removal.
 	t.Cleanup(func() { own.removeAfterFailure(t) })
 	t.Cleanup(func() { own.diagnose(t) })
-	if err := os.Symlink(filepath.Join(c.work, "clouds.yaml"), filepath.Join(own.work, "clouds.yaml")); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.Symlink(filepath.Join(c.work, "clouds.yaml"), filepath.Join(own.work, "clouds.yaml")))
 	own.remove(t.Context(), t) // a failed attempt with -keep has left it
 	own.makeNamespace(t)
 	began := time.Now()

@@ -21,6 +21,8 @@ import (
 	"time"
 
 	"github.com/cinder-csi/cinder-csi/test/judge/external"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 var (
@@ -37,11 +39,7 @@ func TestExternalStorage(t *testing.T) {
 	audit := c.openAuditLog(t)
 	before := c.takeStock(t)
 	b := c.generate(t, "kustomize", c.endToEnd(t))
-	if !c.installed(t) {
-		c.loadImages(t, b.objects(t, "kustomize"), map[string]bool{})
-		b.follow(t, "The credentials")
-		b.install(t)
-	}
+	b.installOnce(t)
 	c.judgeExternal(t, skips)
 	audit.check(t)
 	if !*keep {
@@ -59,9 +57,7 @@ func (c *cluster) judgeExternal(t *testing.T, skips []external.Skip) {
 	for line := range strings.Lines(verdict.String()) {
 		fmt.Print("measured: ", line)
 	}
-	if err := verdict.Err(); err != nil {
-		t.Error(err)
-	}
+	testenv.Check(t, verdict.Err())
 	if *focus == "" && verdict.Unselected > 0 {
 		t.Errorf("%d tests are in no pass", verdict.Unselected)
 	}
@@ -69,14 +65,8 @@ func (c *cluster) judgeExternal(t *testing.T, skips []external.Skip) {
 
 func (c *cluster) externalSkips(t *testing.T) []external.Skip {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(c.repo, "test", "judge", "external", "skips.txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	skips, err := external.ParseSkips(string(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testfile.Text(t, filepath.Join(c.repo, "test", "judge", "external", "skips.txt"))
+	skips := testenv.Value(external.ParseSkips(text))(t)
 	return skips
 }
 
@@ -158,16 +148,11 @@ func (c *cluster) ginkgo(t *testing.T, p pass, key string) []external.Test {
 	t.Helper()
 	logs := filepath.Join(c.dir, "log", "external-storage", p.name)
 	report := filepath.Join(logs, "report.json")
-	if err := os.MkdirAll(logs, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.MkdirAll(logs, 0o755))
 	if err := os.Remove(report); err != nil && !os.IsNotExist(err) {
 		t.Fatal(err)
 	}
-	output, err := os.Create(filepath.Join(logs, "output.txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	output := testenv.Value(os.Create(filepath.Join(logs, "output.txt")))(t)
 	defer output.Close()
 	definition := filepath.Join(c.repo, "test", "suite", "external")
 	bin := filepath.Join(cache(), "bin")
@@ -184,10 +169,7 @@ func (c *cluster) ginkgo(t *testing.T, p pass, key string) []external.Test {
 	if err != nil {
 		t.Fatalf("ginkgo: %v, and no report: %v; see %s", runErr, err, output.Name())
 	}
-	tests, err := external.ParseReport(content)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tests := testenv.Value(external.ParseReport(content))(t)
 	return tests
 }
 
@@ -207,14 +189,9 @@ func (c *cluster) startNodeSSH(t *testing.T) (key string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	der, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
+	der := testenv.Value(x509.MarshalPKCS8PrivateKey(private))(t)
 	key = filepath.Join(c.work, "ssh.key")
-	if err := os.WriteFile(key, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, key, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), 0o600)
 	for _, node := range nodes {
 		address := c.kubectl(t, "get", "node", node, "-o", `jsonpath={.status.addresses[?(@.type=="InternalIP")].address}`)
 		c.serveSSH(t, node, net.JoinHostPort(address, "22"), key)
@@ -228,17 +205,9 @@ func (c *cluster) serveSSH(t *testing.T, node, address, key string) {
 	cmd := exec.Command(filepath.Join(c.repo, "test", "bed", "cluster", "exec-node.sh"), node, filepath.Join(cache(), "bin", "node-ssh"),
 		"-listen", address, "-key", key, "-path", filepath.Join(c.repo, "test", "suite", "external", "node"))
 	cmd.Env, cmd.Stderr = c.env, os.Stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	in := testenv.Value(cmd.StdinPipe())(t)
+	out := testenv.Value(cmd.StdoutPipe())(t)
+	testenv.Must(t, cmd.Start())
 	t.Cleanup(func() {
 		in.Close()
 		_ = cmd.Wait() // it ends by itself, with code 0 or not

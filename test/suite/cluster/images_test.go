@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 var imageLine = regexp.MustCompile(`(?m)^\s*(?:- )?image: "?([^"\s]+)"?$`)
@@ -38,10 +40,7 @@ func (c *cluster) loadImages(t *testing.T, objects string, imported map[string]b
 		if imported[name] {
 			continue
 		}
-		archive, err := c.image(t, name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		archive := testenv.Value(c.image(t, name))(t)
 		for _, node := range nodes {
 			said := c.onNode(t, node, "ctr", "--namespace=k8s.io", "images", "import", archive)
 			if have := importedName(said); have != name {

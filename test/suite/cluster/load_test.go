@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 // load is work that never ends while something is disrupted. Each worker makes a claim with a pod and a snapshot of it, expands it, and deletes
@@ -158,9 +160,7 @@ func (c *cluster) nothingGoes(t *testing.T) error {
 	}
 	// What is made for an object is read before the object: else a new one would look like one without its object.
 	const kinds = "pv,volumesnapshotcontents,volumeattachments,pvc,volumesnapshots"
-	if err := json.Unmarshal([]byte(c.kubectl(t, "get", kinds, "--namespace="+c.namespace, "-o", "json")), &list); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, json.Unmarshal([]byte(c.kubectl(t, "get", kinds, "--namespace="+c.namespace, "-o", "json")), &list))
 	objects := map[string]bool{}
 	for _, item := range list.Items {
 		if item.Metadata.DeletionTimestamp != "" {

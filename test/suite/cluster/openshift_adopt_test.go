@@ -17,6 +17,9 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 const builtInNamespace = "openshift-cluster-csi-drivers"
@@ -28,34 +31,24 @@ var builtInWorkloads = workloads{
 // operatorObjects are the objects that OpenShift's operator makes, for this cluster.
 func (p *platform) operatorObjects(t *testing.T) string {
 	t.Helper()
-	text, err := os.ReadFile("testdata/openshift-operator.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.compareWithParity(t, string(text))
-	return strings.NewReplacer("NAMESPACE", builtInNamespace, "CLUSTER", "prod-x7k2p").Replace(string(text))
+	text := testfile.Text(t, "testdata/openshift-operator.yaml")
+	p.compareWithParity(t, text)
+	return strings.NewReplacer("NAMESPACE", builtInNamespace, "CLUSTER", "prod-x7k2p").Replace(text)
 }
 
 // compareWithParity has the objects be those of the parity test: the static ones and those that OpenShift makes for them.
 func (p *platform) compareWithParity(t *testing.T, objects string) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(p.repo, "generator", "verify", "testdata", "openshift-parity.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testfile.Read(t, filepath.Join(p.repo, "generator", "verify", "testdata", "openshift-parity.yaml"))
 	var parity struct{ Deploys struct{ Both, Made []string } }
-	if err := yaml.Unmarshal(text, &parity); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, yaml.Unmarshal(text, &parity))
 	var have []string
 	for _, document := range strings.Split(objects, "\n---\n") {
 		var o struct {
 			Kind     string
 			Metadata struct{ Name string }
 		}
-		if err := yaml.Unmarshal([]byte(document), &o); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, yaml.Unmarshal([]byte(document), &o))
 		have = append(have, o.Kind+"/"+strings.ReplaceAll(o.Metadata.Name, "NAMESPACE", builtInNamespace))
 	}
 	// The test makes these by itself, as other parts of OpenShift do.
@@ -133,12 +126,7 @@ func (p *platform) takeOver(t *testing.T, imported map[string]bool) {
 	p = &own
 	t.Cleanup(func() { c.diagnose(t) })
 	before := c.takeStock(t)
-	step := func(name string, do func()) {
-		t.Helper()
-		began := time.Now()
-		do()
-		fmt.Printf("measured: openshift %-9s %-55s %6.1f s\n", "adopt", name, time.Since(began).Seconds())
-	}
+	step := timed("openshift %-9s %-55s", "adopt")
 	beside := c.generateFor(t, "standalone", "kustomize", "prod", strings.Replace(openShiftDistribution, "adopt", "sideBySide", 1))
 	adopted := c.generateFor(t, "standalone", "kustomize", "adopted", openShiftDistribution)
 	c.loadImages(t, beside.objects(t, "kustomize")+adopted.objects(t, "kustomize"), imported)

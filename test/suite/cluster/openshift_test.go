@@ -12,6 +12,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // cloudCredentialOperator is the namespace of the operator, where a bundle puts its CredentialsRequest.
@@ -133,9 +136,7 @@ func (p *platform) giveRange(t *testing.T, namespace string) {
 	var labels struct {
 		Metadata struct{ Labels map[string]string }
 	}
-	if err := json.Unmarshal([]byte(p.kubectl(t, "get", "namespace", namespace, "-o", "json")), &labels); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, json.Unmarshal([]byte(p.kubectl(t, "get", "namespace", namespace, "-o", "json")), &labels))
 	// By kubectl label: kubectl apply --server-side would take from the object what makes it one of kubectl apply. OpenShift's controller does not.
 	label := []string{"label", "namespace", namespace, "--field-manager=pod-security-admission-label-synchronization-controller"}
 	for _, mode := range []string{"audit", "warn"} {
@@ -187,12 +188,9 @@ func (p *platform) giveTrustedCA(t *testing.T, namespace string) {
 	if err != nil || name == "" {
 		t.Fatalf("the ConfigMap for trusted certificates is %q: %v", name, err)
 	}
-	data, err := json.Marshal(map[string]any{
+	data := testenv.Value(json.Marshal(map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": fields{"name": name, "namespace": namespace}, "data": fields{"ca-bundle.crt": string(text)},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	p.applyAs(t, "cluster-network-operator", string(data))
 }
 
@@ -200,9 +198,7 @@ func (p *platform) giveTrustedCA(t *testing.T, namespace string) {
 func (c *cluster) generateFor(t *testing.T, target, format, name, distribution string) *bundle {
 	t.Helper()
 	dir := filepath.Join(c.work, name)
-	if err := os.WriteFile(dir+".yaml", []byte(distribution), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, dir+".yaml", distribution, 0o600)
 	c.run(t, "cinder-csi-generator", "generate", "--os-cloud", "lab-appcred", "--config", dir+".yaml", "--target", target, "--format", format, "--output-dir", dir)
 	return c.bundleIn(t, dir)
 }
@@ -220,12 +216,7 @@ func (p *platform) walk(t *testing.T, format string, requested bool, imported ma
 		distribution = strings.Replace(distribution, "  images:", "  credentials: {request: disabled}\n  images:", 1)
 	}
 	b := c.generateFor(t, "standalone", format, "prod", distribution)
-	step := func(name string, do func()) {
-		t.Helper()
-		began := time.Now()
-		do()
-		fmt.Printf("measured: openshift %-9s %-55s %6.1f s\n", format, name, time.Since(began).Seconds())
-	}
+	step := timed("openshift %-9s %-55s", format)
 	c.loadImages(t, b.objects(t, format), imported)
 	step("applied: no range, no Secret, no certificate, no CA", func() { p.applyEarly(t, b) })
 	step("range, certificate, CA and Secret come late", func() { p.comeLate(t, b, requested) })
@@ -339,10 +330,7 @@ func (p *platform) hosted(t *testing.T, imported map[string]bool) {
 	b := &pairBundle{bundle: c.generateFor(t, "hypershift", "kustomize", "hosted", hostedDistribution), controller: hostedNamespace, node: "cinder-csi", driver: "cinder-csi.io", class: "cinder-csi-standard", snapshots: "cinder-csi", setting: setting{"snapshots": "snapshots"}}
 	t.Cleanup(func() { diagnosePairs(t, &c, []*pairBundle{b}) })
 	c.loadImages(t, b.run(t, "kubectl", "kustomize", b.dir+"/management")+b.run(t, "kubectl", "kustomize", b.dir+"/guest"), imported)
-	kubeconfig, err := os.ReadFile(filepath.Join(c.dir, "admin.kubeconfig"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	kubeconfig := testfile.Read(t, filepath.Join(c.dir, "admin.kubeconfig"))
 	// What HyperShift makes: the namespace, the PriorityClass, the pull secret, and the kubeconfig of the guest.
 	c.apply(t, fmt.Sprintf(`
 {apiVersion: v1, kind: Namespace, metadata: {name: %[1]s, labels: {hypershift.openshift.io/hosted-control-plane: "true", pod-security.kubernetes.io/enforce: restricted}, annotations: {openshift.io/node-selector: ""}}}

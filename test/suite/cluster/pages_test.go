@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/cinder-csi/cinder-csi/test/kit/readme"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // TestThePagesRunOnTheCluster follows the tutorial, and then imports the volume of its claim as the page about that says. It stays out of
@@ -24,9 +26,7 @@ func TestThePagesRunOnTheCluster(t *testing.T) {
 	t.Cleanup(func() { c.diagnose(t) })
 	before := c.takeStock(t)
 	for _, name := range []string{"examples", "bin"} {
-		if err := os.Symlink(filepath.Join(c.repo, name), filepath.Join(c.work, name)); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.Symlink(filepath.Join(c.repo, name), filepath.Join(c.work, name)))
 	}
 	p := &pages{cluster: c}
 	tutorial := p.read(t, "tutorial/first-volume.md")
@@ -52,18 +52,13 @@ type pages struct{ *cluster }
 
 func (p *pages) read(t *testing.T, page string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(p.repo, "docs", page))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.ReplaceAll(string(text), "mycloud", "lab-demo")
+	text := testfile.Text(t, filepath.Join(p.repo, "docs", page))
+	return strings.ReplaceAll(text, "mycloud", "lab-demo")
 }
 
 func (p *pages) write(t *testing.T, name, text string) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(p.work, name), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, filepath.Join(p.work, name), text, 0o600)
 }
 
 var assignment = regexp.MustCompile(`^[a-z]+=`)
@@ -121,9 +116,7 @@ func (p *pages) images(t *testing.T) {
 	if err != nil {
 		t.Fatalf("install busybox-static: %v", err)
 	}
-	if err := os.WriteFile(filepath.Join(p.work, "sh"), shell, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, filepath.Join(p.work, "sh"), shell, 0o700)
 	const name = "registry.k8s.io/e2e-test-images/busybox:1.36.1-1"
 	archive := filepath.Join(p.work, "busybox.tar")
 	p.run(t, filepath.Join(cache(), "bin", "static-image"), "-output", archive, "-name", name, filepath.Join(p.work, "sh"))
@@ -152,11 +145,8 @@ const (
 // reader is a pod that is ready if the file that the tutorial's pod wrote is on the claim's volume.
 func (p *pages) reader(t *testing.T, name, claim string) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(p.repo, "examples/workloads/claim-and-pod.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, pod, _ := strings.Cut(string(text), "\n---\n")
+	text := testfile.Text(t, filepath.Join(p.repo, "examples/workloads/claim-and-pod.yaml"))
+	_, pod, _ := strings.Cut(text, "\n---\n")
 	zone := p.zone(t) // Cinder restores a snapshot in its zone only
 	p.apply(t, strings.NewReplacer("\nspec:\n", "\nspec:\n  nodeSelector: {topology.cinder.csi.openstack.org/zone: "+zone+"}\n", "name: writer", "name: "+name, "claimName: data", "claimName: "+claim, "date >> /data/log; sync;", "test -s /data/log &&").Replace(pod))
 	p.kubectl(t, "wait", "--for=condition=Ready", "pod/"+name, atMost)

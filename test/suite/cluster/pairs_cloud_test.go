@@ -17,6 +17,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // pairCloud is what stands between the bundles of a row and OpenStack.
@@ -31,11 +34,8 @@ func (c *cluster) cloudOf(t *testing.T, s setting) *pairCloud {
 	c.switchTLS(t, s.tls())
 	cloud := &pairCloud{}
 	if s.tls() {
-		pem, err := os.ReadFile(filepath.Join(c.openstack, "state", "tls", "ca.pem"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		cloud.ca = string(pem)
+		pem := testfile.Text(t, filepath.Join(c.openstack, "state", "tls", "ca.pem"))
+		cloud.ca = pem
 	}
 	if s.on("proxy") {
 		cloud.proxy = startProxy(t)
@@ -46,11 +46,8 @@ func (c *cluster) cloudOf(t *testing.T, s setting) *pairCloud {
 // hasTLS is whether the public endpoints of the bed are behind TLS.
 func (c *cluster) hasTLS(t *testing.T) bool {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(c.openstack, "clouds.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.Contains(string(text), "auth_url: https:")
+	text := testfile.Text(t, filepath.Join(c.openstack, "clouds.yaml"))
+	return strings.Contains(text, "auth_url: https:")
 }
 
 // switchTLS puts TLS before OpenStack, or takes it away.
@@ -71,18 +68,13 @@ var cacertLine = regexp.MustCompile(`(?m)^    cacert: .*$`)
 // writeFiles writes what the commands of the README name beside driver-clouds.yaml: the CA, and the credential that may only read.
 func (p *pairCloud) writeFiles(t *testing.T, c *cluster, s setting) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(c.openstack, "clouds.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	reader := strings.Replace(string(text), "  lab-reader:", "  openstack:", 1)
+	text := testfile.Text(t, filepath.Join(c.openstack, "clouds.yaml"))
+	reader := strings.Replace(text, "  lab-reader:", "  openstack:", 1)
 	if s["openstack"] == "caSecret" { // as the README says for a private CA
 		reader = cacertLine.ReplaceAllString(reader, "    cacert: /etc/cinder-csi/cloud/cacert")
 	}
 	for name, content := range map[string]string{"reader.yaml": reader, "ca.pem": p.ca} {
-		if err := os.WriteFile(filepath.Join(c.work, name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, filepath.Join(c.work, name), content, 0o600)
 	}
 }
 
@@ -110,10 +102,7 @@ const openStackAddress = "198.18.0.1"
 
 func startProxy(t *testing.T) *forwardProxy {
 	t.Helper()
-	listener, err := net.Listen("tcp", proxyAddress)
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := testenv.Value(net.Listen("tcp", proxyAddress))(t)
 	p := &forwardProxy{refused: map[string]int{}}
 	server := &http.Server{Handler: p}
 	go func() { _ = server.Serve(listener) }()

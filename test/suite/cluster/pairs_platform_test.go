@@ -12,11 +12,13 @@ import (
 	"encoding/pem"
 	"fmt"
 	"math/big"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // placedNodes are where a placement allows the pods of the controller. The second one also has a taint.
@@ -75,9 +77,7 @@ func (p *platform) serveCertificates(t *testing.T, b *pairBundle) {
 		certificate, key := p.sign(t, &x509.Certificate{DNSNames: []string{fmt.Sprintf("%s.%s.svc", service, b.controller)}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}})
 		files := map[string]string{"tls.crt": certificate, "tls.key": key}
 		for name, content := range files {
-			if err := os.WriteFile(filepath.Join(p.work, name), []byte(content), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testfile.Write(t, filepath.Join(p.work, name), content, 0o600)
 		}
 		p.kubectl(t, "create", "secret", "tls", secret, "--namespace="+b.controller, "--cert=tls.crt", "--key=tls.key")
 	}
@@ -86,37 +86,22 @@ func (p *platform) serveCertificates(t *testing.T, b *pairBundle) {
 
 func (p *platform) makeCA(t *testing.T) {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := testenv.Value(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "service CA"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	der := testenv.Value(x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key))(t)
 	p.ca, p.key, p.pem = template, key, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
 }
 
 // sign gives a certificate of the CA and its key, in PEM.
 func (p *platform) sign(t *testing.T, template *x509.Certificate) (certificate, key string) {
 	t.Helper()
-	own, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	own := testenv.Value(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	template.SerialNumber, template.NotBefore, template.NotAfter = big.NewInt(time.Now().UnixNano()), p.ca.NotBefore, p.ca.NotAfter
 	template.Subject, template.KeyUsage = pkix.Name{CommonName: template.DNSNames[0]}, x509.KeyUsageDigitalSignature
-	der, err := x509.CreateCertificate(rand.Reader, template, p.ca, &own.PublicKey, p.key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := x509.MarshalECPrivateKey(own)
-	if err != nil {
-		t.Fatal(err)
-	}
+	der := testenv.Value(x509.CreateCertificate(rand.Reader, template, p.ca, &own.PublicKey, p.key))(t)
+	text := testenv.Value(x509.MarshalECPrivateKey(own))(t)
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})), string(pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: text}))
 }

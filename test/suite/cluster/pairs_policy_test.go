@@ -6,11 +6,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // prepare does what all rows share: the CRDs, the image of Prometheus, and nodes that enforce NetworkPolicies. The end of the test undoes it.
@@ -104,11 +105,8 @@ func (c *cluster) connect(t *testing.T, address, port string) error {
 // checkRefused reads the list of what cannot stand beside each other. The generator must refuse it, with the reason in the list.
 func (p *pairs) checkRefused(t *testing.T) {
 	t.Helper()
-	text, err := os.ReadFile("pairs-refused.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(string(text)) {
+	text := testfile.Text(t, "pairs-refused.txt")
+	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
 		if line == "" || strings.HasPrefix(line, "#") {
 			continue
@@ -119,9 +117,7 @@ func (p *pairs) checkRefused(t *testing.T) {
 		}
 		target, spec, reason := strings.TrimSpace(parts[0]), strings.TrimSpace(parts[1]), strings.TrimSpace(parts[2])
 		config := filepath.Join(p.work, "refused.yaml")
-		if err := os.WriteFile(config, []byte("apiVersion: generator.cinder-csi.io/v1alpha1\nkind: Distribution\nmetadata: {name: pairs}\nspec: "+spec+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, config, "apiVersion: generator.cinder-csi.io/v1alpha1\nkind: Distribution\nmetadata: {name: pairs}\nspec: "+spec+"\n", 0o600)
 		_, messages, err := p.try(t.Context(), "", "cinder-csi-generator", "generate", "--simulated", "--config", config, "--target", target, "--format", "kustomize", "--output-dir", filepath.Join(p.work, "refused"))
 		if err == nil {
 			err = errors.New("it is accepted")

@@ -15,6 +15,9 @@ import (
 	"time"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // hurry divides the `for` of each alert. A row lasts a minute or two, and an alert waits for up to 15 minutes before it fires.
@@ -45,9 +48,7 @@ func (c *cluster) startPrometheus(t *testing.T, s setting, bundles []*pairBundle
 	t.Helper()
 	p := &prometheus{cluster: c, namespace: s.prometheusNamespace(), account: "prometheus-k8s"}
 	dir := filepath.Join(c.work, "prometheus")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.MkdirAll(dir, 0o755))
 	manifest := prometheusObjects
 	if !s.openShift() { // OpenShift's account has no such right: the bundle gives it what it needs
 		manifest += prometheusRights
@@ -56,9 +57,7 @@ func (c *cluster) startPrometheus(t *testing.T, s setting, bundles []*pairBundle
 	c.apply(t, p.fill.Replace(manifest))
 	c.kubectl(t, "wait", "--namespace="+p.namespace, "--for=create", "serviceaccount/"+p.account, atMost)
 	for name, content := range p.configure(t, bundles) {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, filepath.Join(dir, name), content, 0o600)
 	}
 	c.kubectl(t, "create", "secret", "generic", "prometheus", "--namespace="+p.namespace, "--from-file="+dir)
 	c.apply(t, p.fill.Replace(prometheusPod))
@@ -80,13 +79,10 @@ func (p *prometheus) configure(t *testing.T, bundles []*pairBundle) map[string]s
 		}
 		p.targets += b.metricsTargets()
 	}
-	text, err := yaml.Marshal(fields{
+	text := testenv.Value(yaml.Marshal(fields{
 		"global":     fields{"scrape_interval": "2s", "evaluation_interval": "1s"},
 		"rule_files": []string{"/etc/prometheus/rules-*.yaml"}, "scrape_configs": jobs,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	files.files["prometheus.yml"] = string(text)
 	return files.files
 }
@@ -201,9 +197,7 @@ func (p *prometheus) scrapeJobs(t *testing.T, namespace string, files *scrapeFil
 // read decodes what kubectl gets.
 func (p *prometheus) read(t *testing.T, into any, args ...string) {
 	t.Helper()
-	if err := json.Unmarshal([]byte(p.kubectl(t, append(args, "-o", "json")...)), into); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, json.Unmarshal([]byte(p.kubectl(t, append(args, "-o", "json")...)), into))
 }
 
 // asAccount is read with the rights of the account of Prometheus.
@@ -308,9 +302,7 @@ func (p *prometheus) writeRules(t *testing.T, namespace string, files *scrapeFil
 			Spec     struct{ Groups []group }
 		}
 	}
-	if err := json.Unmarshal([]byte(p.kubectl(t, "get", "prometheusrules", "--namespace="+namespace, "-o", "json")), &list); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, json.Unmarshal([]byte(p.kubectl(t, "get", "prometheusrules", "--namespace="+namespace, "-o", "json")), &list))
 	if len(list.Items) == 0 {
 		t.Errorf("namespace %s has no PrometheusRule", namespace)
 	}
@@ -328,10 +320,7 @@ func (p *prometheus) writeRules(t *testing.T, namespace string, files *scrapeFil
 				rule["for"] = fmt.Sprintf("%dms", (minutes / hurry).Milliseconds())
 			}
 		}
-		text, err := yaml.Marshal(fields{"groups": r.Spec.Groups})
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := testenv.Value(yaml.Marshal(fields{"groups": r.Spec.Groups}))(t)
 		files.add(fmt.Sprintf("rules-%s-%s.yaml", namespace, r.Metadata.Name), string(text))
 	}
 }
@@ -396,9 +385,7 @@ func (p *prometheus) check(t *testing.T, bundles []*pairBundle) {
 			}
 		}
 	}
-	if err := p.ask(t, "rules", &rules); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, p.ask(t, "rules", &rules))
 	evaluated := 0
 	for _, g := range rules.Data.Groups {
 		for _, r := range g.Rules {
@@ -417,9 +404,7 @@ func (p *prometheus) check(t *testing.T, bundles []*pairBundle) {
 		}
 	}
 	since := time.Since(p.since).Milliseconds()
-	if err := p.ask(t, "query?query="+url.QueryEscape(fmt.Sprintf(`max_over_time(ALERTS{alertstate="firing"}[%dms])`, since)), &fired); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, p.ask(t, "query?query="+url.QueryEscape(fmt.Sprintf(`max_over_time(ALERTS{alertstate="firing"}[%dms])`, since)), &fired))
 	var names []string
 	for _, r := range fired.Data.Result {
 		names = append(names, fmt.Sprint(r.Metric))

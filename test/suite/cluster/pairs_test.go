@@ -7,12 +7,14 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // pairRows selects rows of the matrix by their numbers: "3", "1-4".
@@ -174,15 +176,10 @@ func (c *cluster) generatePair(t *testing.T, s setting, cloud *pairCloud) []*pai
 		})
 	}
 	for i, b := range bundles {
-		text, err := s.distribution(i > 0, cloud.ca)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := testenv.Value(s.distribution(i > 0, cloud.ca))(t)
 		dir := filepath.Join(c.work, fmt.Sprintf("bundle-%d", i+1))
 		config := dir + ".yaml"
-		if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, config, text, 0o600)
 		c.run(t, "cinder-csi-generator", "generate", "--os-cloud", "lab-appcred", "--config", config, "--target", s.target(), "--format", "kustomize", "--output-dir", dir)
 		b.bundle = c.bundleIn(t, dir)
 	}

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/cinder-csi/cinder-csi/test/kit/readme"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // bundle is a generated bundle. What is done with it is what its README says, command by command.
@@ -35,9 +37,7 @@ spec:
 func (c *cluster) generate(t *testing.T, format, distribution string) *bundle {
 	t.Helper()
 	dir := filepath.Join(c.work, "bundle-"+format)
-	if err := os.WriteFile(filepath.Join(c.work, "distribution.yaml"), []byte(c.ofItsVersion(t, distribution)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, filepath.Join(c.work, "distribution.yaml"), c.ofItsVersion(t, distribution), 0o600)
 	c.run(t, "cinder-csi-generator", "generate", "--os-cloud", "lab-appcred", "--config", "distribution.yaml", "--target", "vanilla", "--format", format, "--output-dir", dir)
 	return c.bundleIn(t, dir)
 }
@@ -46,13 +46,8 @@ func (c *cluster) generate(t *testing.T, format, distribution string) *bundle {
 func (c *cluster) ofItsVersion(t *testing.T, distribution string) string {
 	t.Helper()
 	var version struct{ Major, Minor string }
-	if err := json.Unmarshal([]byte(c.kubectl(t, "get", "--raw=/version")), &version); err != nil {
-		t.Fatal(err)
-	}
-	minor, err := strconv.Atoi(version.Minor)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, json.Unmarshal([]byte(c.kubectl(t, "get", "--raw=/version")), &version))
+	minor := testenv.Value(strconv.Atoi(version.Minor))(t)
 	line := fmt.Sprintf("  kubernetesVersion: %q\n", version.Major+"."+version.Minor)
 	switch newest := "  kubernetesVersion: \"1.37\"\n"; {
 	case strings.Contains(distribution, newest):
@@ -72,33 +67,23 @@ func (c *cluster) ofItsVersion(t *testing.T, distribution string) string {
 // bundleIn is the bundle in a directory, with what its README's commands need beside it.
 func (c *cluster) bundleIn(t *testing.T, dir string) *bundle {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(dir, "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	b := &bundle{cluster: c, dir: dir, readme: string(text)}
+	text := testfile.Text(t, filepath.Join(dir, "README.md"))
+	b := &bundle{cluster: c, dir: dir, readme: text}
 	// The README's commands name the chart and the credentials by these paths.
 	for link, target := range map[string]string{"charts": filepath.Join(c.repo, "charts")} {
 		if err := os.Symlink(target, filepath.Join(c.work, link)); err != nil && !os.IsExist(err) {
 			t.Fatal(err)
 		}
 	}
-	clouds, err := os.ReadFile(filepath.Join(c.openstack, "clouds.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	clouds := testfile.Read(t, filepath.Join(c.openstack, "clouds.yaml"))
 	credentials := strings.Replace(string(clouds), "  lab-appcred:", "  openstack:", 1)
 	// driver-clouds.yaml is the file of the README. The rotation of the credentials overwrites it, and goes back to clouds.yaml, which is also what the
 	// README of an older version names.
 	for _, name := range []string{"clouds.yaml", "driver-clouds.yaml"} {
-		if err := os.WriteFile(filepath.Join(c.work, name), []byte(credentials), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, filepath.Join(c.work, name), credentials, 0o600)
 	}
 	if ca, err := os.ReadFile(filepath.Join(c.openstack, "state", "tls", "ca.pem")); err == nil {
-		if err := os.WriteFile(filepath.Join(c.work, "ca.pem"), ca, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, filepath.Join(c.work, "ca.pem"), ca, 0o600)
 	}
 	return b
 }
@@ -109,10 +94,7 @@ var warned = regexp.MustCompile(`(?m)^Warning:`)
 // follow runs the commands of a section of the README, in its order. Each must succeed and warn of nothing.
 func (b *bundle) follow(t *testing.T, section string) {
 	t.Helper()
-	commands, err := b.commands(section)
-	if err != nil {
-		t.Fatal(err)
-	}
+	commands := testenv.Value(b.commands(section))(t)
 	for _, command := range commands {
 		out, messages, err := b.try(t.Context(), "", "bash", "-o", "pipefail", "-c", command)
 		// kubectl diff ends with 1 where it finds a difference, which is what a first look at a bundle does.

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 // restoreEtcd gives etcd an older backup. Since then a claim was made, a claim was deleted with its volume, and a pod moved to another node. The commands
@@ -32,9 +34,7 @@ func restoreEtcd(t *testing.T, c *cluster) {
 	r.step(t, "bundle installed, 3 volumes written")
 
 	backup := filepath.Join(t.TempDir(), "etcd")
-	if err := r.etcd(t.Context(), "save", backup); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, r.etcd(t.Context(), "save", backup))
 	r.step(t, "backup of etcd taken")
 	ids := map[string]string{"moved": shop.volumeOf(t, "moved"), "deleted": shop.volumeOf(t, "deleted")}
 	lost, mounted := shop.volumeName(t, "deleted"), map[string]string{"moved": shop.volumeName(t, "moved")}
@@ -48,9 +48,7 @@ func restoreEtcd(t *testing.T, c *cluster) {
 	ids["fresh"], mounted["fresh"] = shop.volumeOf(t, "fresh"), shop.volumeName(t, "fresh")
 	r.step(t, "afterwards: 1 volume made, 1 deleted, 1 moved")
 
-	if err := r.etcd(t.Context(), "restore", backup); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, r.etcd(t.Context(), "restore", backup))
 	r.step(t, "etcd restored, API server, controllers and kubelets started")
 	r.stopController(t)
 	r.named(t, lost, ids)
@@ -138,10 +136,7 @@ func (r *recovery) putEtcdRight(t *testing.T, lost string, ids, mounted map[stri
 	r.kubectl(t, "delete", "pods", "moved", "deleted", "--namespace=shop", "--wait=false")
 	// The servers that still have a volume. The orphan and the volume that moved come from the same command.
 	args := []string{"recover", "--cluster-id", "first", "--os-cloud", "lab-demo", "--classes-from-cluster", "--id", ids["fresh"] + "," + ids["moved"]}
-	commands, err := r.cinderCommand(t, append(args, "-o", "commands")...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	commands := testenv.Value(r.cinderCommand(t, append(args, "-o", "commands")...))(t)
 	for name, node := range map[string]string{"moved": "node-az1-2", "fresh": "node-az1"} {
 		eventually(t, patience, "node "+node+" no longer mounts the volume of "+name, func() error {
 			if table := r.onNode(t, node, "cat", "/proc/self/mounts"); strings.Contains(table, mounted[name]) {
@@ -157,10 +152,7 @@ func (r *recovery) putEtcdRight(t *testing.T, lost string, ids, mounted map[stri
 	r.kubectl(t, "delete", "pvc", "deleted", "--namespace=shop", atMost)
 	r.kubectl(t, "delete", "persistentvolume", lost, "--ignore-not-found", atMost)
 	// The orphan: its PersistentVolume and claim come back.
-	documents, err := r.cinderCommand(t, append(args[:len(args)-1], ids["fresh"])...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	documents := testenv.Value(r.cinderCommand(t, append(args[:len(args)-1], ids["fresh"])...))(t)
 	r.apply(t, documents)
 	r.kubectl(t, "wait", "pods", "moved", "--namespace=shop", "--for=delete", atMost)
 	shop.start(t, nil, pod{name: "moved", claim: "moved", node: "node-az1"}, pod{name: "fresh", claim: "fresh", node: "node-az1-2"})

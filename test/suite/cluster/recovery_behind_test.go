@@ -20,12 +20,7 @@ func changeBehind(t *testing.T, c *cluster) {
 	sum := shop.write(t, "detached", "/data/file", "detached")
 	detached, gone, volume := shop.volumeOf(t, "detached"), shop.volumeOf(t, "gone"), shop.volumeName(t, "gone")
 	shop.deletePod(t, "gone")
-	eventually(t, patience, "the volume available", func() error {
-		if status := c.cinder(t, gone, "status"); status != "available" {
-			return fmt.Errorf("it is %s", status)
-		}
-		return nil
-	})
+	c.awaitAvailable(t, gone)
 	r.step(t, "bundle installed, 2 volumes written")
 
 	r.shell(t, "openstack server remove volume node-az2 "+detached+"\nopenstack volume delete "+gone+"\n")

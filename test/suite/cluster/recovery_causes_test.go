@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 // named is a situation whose cause the driver names: the same ID stands everywhere.
@@ -100,9 +102,7 @@ func (c *cluster) agree(t *testing.T, n named) {
 	if end == nil {
 		return
 	}
-	if err := end(); err != nil {
-		t.Error(err)
-	}
+	testenv.Check(t, end())
 }
 
 // within is the output of a command that may fail.
@@ -281,9 +281,7 @@ func (c *cluster) nameGaps(t *testing.T) {
 		if end == nil {
 			continue
 		}
-		if err := end(); err != nil {
-			t.Error(err)
-		}
+		testenv.Check(t, end())
 	}
 	c.awaitDriver(t, c.driver)
 }

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/cinder-csi/cinder-csi/test/kit/readme"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 // moveToAnotherCloud takes the volumes of a cluster to another cloud by backups, as the page says. The other cloud is a second OpenStack. It shares the
@@ -22,9 +23,7 @@ func moveToAnotherCloud(t *testing.T, c *cluster) {
 	r := &recovery{cluster: c, began: time.Now()}
 	moved := &recovery{cluster: c.startSecondCloud(t)}
 	leave := func() { // the nodes are those of the first cloud again
-		if err := r.etcd(context.Background(), "lose"); err != nil {
-			t.Error(err)
-		}
+		testenv.Check(t, r.etcd(context.Background(), "lose"))
 		moved.wipeCloud(t)
 	}
 	left := false
@@ -125,9 +124,7 @@ func (r *recovery) takeBackups(t *testing.T, from *cluster, ids map[string]strin
 	}
 	for i := range commands[:2] {
 		for _, d := range r.data {
-			if err := step(i, d); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, step(i, d))
 		}
 	}
 	for _, d := range r.data {

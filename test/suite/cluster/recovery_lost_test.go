@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/cinder-csi/cinder-csi/test/kit/appendlog"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 // loseCluster loses etcd and with it the cluster, twice. The first new cluster has the ID of the lost one. The second one has another, and a driver that
@@ -50,9 +51,7 @@ func loseCluster(t *testing.T, c *cluster) {
 // lose loses the cluster.
 func (r *recovery) lose(t *testing.T) {
 	t.Helper()
-	if err := r.etcd(t.Context(), "lose"); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, r.etcd(t.Context(), "lose"))
 	if left := r.kubectl(t, "get", "persistentvolumes", "-o", "name"); left != "" {
 		t.Fatalf("etcd was lost, and the cluster has %s", left)
 	}
@@ -95,16 +94,10 @@ func (r *recovery) recover(t *testing.T, old, id string) {
 		r.refused(t, args)
 	}
 	// Before the commands, which give the volumes to the new ID: then nothing has the mark of the lost cluster.
-	documents, err := r.cinderCommand(t, args...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	documents := testenv.Value(r.cinderCommand(t, args...))(t)
 	r.step(t, "recover has written %d PersistentVolumes", strings.Count(documents, "kind: PersistentVolume\n"))
 	// The list is of this moment: a command for a volume that was detached since then fails.
-	commands, err := r.cinderCommand(t, append(args, "-o", "commands")...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	commands := testenv.Value(r.cinderCommand(t, append(args, "-o", "commands")...))(t)
 	r.shell(t, commands)
 	r.step(t, "%d printed commands run: servers and marks", strings.Count(commands, "\nopenstack"))
 	for _, namespace := range teams {
@@ -122,10 +115,7 @@ func (r *recovery) recover(t *testing.T, old, id string) {
 // refused proves that the commands are needed: before they have run, the driver refuses a volume with the mark of the lost cluster.
 func (r *recovery) refused(t *testing.T, args []string) {
 	t.Helper()
-	documents, err := r.cinderCommand(t, append(args, "--namespace", "bank")...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	documents := testenv.Value(r.cinderCommand(t, append(args, "--namespace", "bank")...))(t)
 	r.in("bank").makeNamespace(t)
 	r.apply(t, documents)
 	d := r.data[4]

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 // situation is something that people on call meet. The other rehearsals and the alerts have those that need a disaster.
@@ -141,9 +143,7 @@ func (c *cluster) answer(t *testing.T, s situation) {
 	if end == nil {
 		return
 	}
-	if err := end(); err != nil {
-		t.Error(err)
-	}
+	testenv.Check(t, end())
 }
 
 // unused makes a claim whose volume no pod uses any more, and gives the ID of the volume.

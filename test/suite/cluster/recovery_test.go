@@ -5,11 +5,12 @@ package cluster
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // rehearsals are disasters, and the pages and commands that put them right: `make test-cluster CASE=recovery`. Each begins and ends with the bundle installed and
@@ -198,9 +199,7 @@ func (r *recovery) etcd(ctx context.Context, args ...string) error {
 func (r *recovery) shell(t *testing.T, commands string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "commands.sh")
-	if err := os.WriteFile(file, []byte(commands), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, file, commands, 0o600)
 	t.Logf("sh -e:\n%s", commands)
 	if _, _, err := r.try(t.Context(), "", "env", "OS_CLOUD=lab-demo", "sh", "-e", file); err != nil {
 		t.Fatal(err)

@@ -4,12 +4,12 @@ package cluster
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/cinder-csi/cinder-csi/test/kit/readme"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 // transfer gives the volumes of the cluster to another project, as the page says, and back. In the other project `recover` writes the same objects.
@@ -27,12 +27,7 @@ func transfer(t *testing.T, c *cluster) {
 		ids = append(ids, r.in(d.namespace).volumeOf(t, d.name))
 	}
 	for _, id := range ids {
-		eventually(t, patience, "volume "+id+" available", func() error {
-			if status := c.cinder(t, id, "status"); status != "available" {
-				return fmt.Errorf("it is %s", status)
-			}
-			return nil
-		})
+		c.awaitAvailable(t, id)
 	}
 	page := (&pages{cluster: c}).read(t, "how-to/recover-a-cluster.md")
 	_, section, found := strings.Cut(page, "\n### In another project\n")
@@ -44,10 +39,7 @@ func transfer(t *testing.T, c *cluster) {
 		r.give(t, commands[0], "lab-demo", "lab-other", id)
 	}
 	r.step(t, "%d volumes given to the other project", len(ids))
-	documents, err := r.cinderCommand(t, "recover", "--cluster-id", "first", "--os-cloud", "lab-other")
-	if err != nil {
-		t.Fatal(err)
-	}
+	documents := testenv.Value(r.cinderCommand(t, "recover", "--cluster-id", "first", "--os-cloud", "lab-other"))(t)
 	for _, id := range ids {
 		if !strings.Contains(documents, "volumeHandle: "+id+"\n") {
 			t.Errorf("recover does not find volume %s in the other project", id)

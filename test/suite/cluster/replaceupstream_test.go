@@ -4,12 +4,12 @@ package cluster
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/cinder-csi/cinder-csi/test/kit/readme"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // upstreamClasses are what users of upstream's plugin have: a default StorageClass and a default VolumeSnapshotClass. XFS is for the bed, see growing.
@@ -56,11 +56,8 @@ type guide struct {
 
 func (c *cluster) openGuide(t *testing.T) guide {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(c.repo, replaceUpstream))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return guide{c, strings.NewReplacer("bin/cinder-csi-generator", "cinder-csi-generator", "mycloud", "lab-appcred").Replace(string(text))}
+	text := testfile.Text(t, filepath.Join(c.repo, replaceUpstream))
+	return guide{c, strings.NewReplacer("bin/cinder-csi-generator", "cinder-csi-generator", "mycloud", "lab-appcred").Replace(text)}
 }
 
 // blockWith is the code block of a section that has a text.
@@ -113,9 +110,7 @@ func (g guide) prepare(t *testing.T) *bundle {
 	t.Helper()
 	check, _, _ := strings.Cut(g.blockWith(t, "Check first", "kubectl get pv"), "cinder-csi-generator doctor")
 	t.Log(g.run(t, "bash", "-eo", "pipefail", "-c", check))
-	if err := os.WriteFile(filepath.Join(g.work, "distribution.yaml"), []byte(g.blockWith(t, "The configuration", "kind: Distribution")), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, filepath.Join(g.work, "distribution.yaml"), g.blockWith(t, "The configuration", "kind: Distribution"), 0o600)
 	annotate := g.blockWith(t, "The configuration", "kubectl annotate")
 	g.run(t, "bash", "-eo", "pipefail", "-c", strings.ReplaceAll(annotate, "OLD", "csi-cinder-snapshots"))
 	const section = "Before anything stops"

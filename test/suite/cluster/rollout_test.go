@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 // wrongCredentials has the controller use a Secret with a wrong application credential. The new pod does not become ready, so the rollout stops. The
@@ -17,10 +19,7 @@ import (
 func wrongCredentials(t *testing.T, c *cluster) {
 	const deployment, secret = "deployment/cinder-csi-controller", "wrong-credentials"
 	in := "--namespace=" + namespaces["controller"]
-	text, err := base64.StdEncoding.DecodeString(c.kubectl(t, "get", "secret", "cinder-csi-credentials", in, "-o", `jsonpath={.data.clouds\.yaml}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testenv.Value(base64.StdEncoding.DecodeString(c.kubectl(t, "get", "secret", "cinder-csi-credentials", in, "-o", `jsonpath={.data.clouds\.yaml}`)))(t)
 	wrong := base64.StdEncoding.EncodeToString([]byte(wrongSecret(t, string(text))))
 	c.apply(t, fmt.Sprintf("{apiVersion: v1, kind: Secret, metadata: {name: %s, namespace: %s}, data: {clouds.yaml: %s}}", secret, namespaces["controller"], wrong))
 	before := c.controllerPods(t)
@@ -53,9 +52,7 @@ func wrongCredentials(t *testing.T, c *cluster) {
 	if _, _, err := c.try(t.Context(), "", "kubectl", "rollout", "status", deployment, in, "--timeout=60s"); err == nil {
 		t.Fatal("the rollout is complete, although its pods cannot log in")
 	}
-	if err := stopped(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, stopped())
 	began := time.Now()
 	c.start(t, []claim{{name: "meanwhile", gib: 1}}, pod{name: "meanwhile", claim: "meanwhile"})
 	c.measured("claim and pod ready meanwhile", began)

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/cinder-csi/cinder-csi/test/kit/readme"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // otherCloud is a simulated cloud beside the real one, and the bundle for it. Its zones have the names of the real ones.
@@ -96,9 +98,7 @@ func (c *cluster) bundleFor(t *testing.T, config string) *bundle {
 	t.Helper()
 	own := *c
 	own.work = t.TempDir()
-	if err := os.WriteFile(filepath.Join(own.work, "distribution.yaml"), []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, filepath.Join(own.work, "distribution.yaml"), config, 0o600)
 	dir := filepath.Join(own.work, "bundle")
 	own.run(t, "cinder-csi-generator", "generate", "--os-cloud", "lab-appcred", "--config", "distribution.yaml", "--target", "vanilla", "--format", "kustomize", "--output-dir", dir)
 	return own.bundleIn(t, dir)
@@ -110,10 +110,7 @@ func (c *cluster) bundleOf(t *testing.T, o otherCloud) *pairBundle {
 	own := *c
 	own.openstack = own.startSimulated(t, o)
 	own.env = append(slices.Clone(c.env), "OS_CLIENT_CONFIG_FILE="+filepath.Join(own.openstack, "clouds.yaml"))
-	page, err := os.ReadFile(filepath.Join(c.repo, "docs", "how-to", "several-clouds.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := testfile.Read(t, filepath.Join(c.repo, "docs", "how-to", "several-clouds.md"))
 	_, section, found := strings.Cut(string(page), "\n## Two bundles in one cluster\n")
 	blocks := readme.Fenced(section, "yaml")
 	if !found || len(blocks) == 0 {
@@ -134,9 +131,7 @@ func (c *cluster) startSimulated(t *testing.T, o otherCloud) string {
 	t.Helper()
 	dir := t.TempDir()
 	shape := filepath.Join(dir, "cloud.yaml")
-	if err := os.WriteFile(shape, []byte(sameZones), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, shape, sameZones, 0o600)
 	ctx, cancel := context.WithCancel(context.Background())
 	cmd := exec.CommandContext(ctx, filepath.Join(c.repo, "bin", "openstack-sim"), "--listen", o.listen, "--dir", dir, "--cloud", shape)
 	cmd.Stderr = os.Stderr
@@ -150,14 +145,9 @@ func (c *cluster) startSimulated(t *testing.T, o otherCloud) string {
 		_, err := os.Stat(filepath.Join(dir, "url"))
 		return err
 	})
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	renamed := strings.Replace(string(text), "  sim-appcred:", "  lab-appcred:", 1)
-	if err := os.WriteFile(file, []byte(renamed), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	text := testfile.Text(t, file)
+	renamed := strings.Replace(text, "  sim-appcred:", "  lab-appcred:", 1)
+	testfile.Write(t, file, renamed, 0o600)
 	return dir
 }
 
@@ -181,14 +171,9 @@ func (b *pairBundle) awaitOn(t *testing.T, node string) {
 // checkClash has doctor refuse a bundle for the same ports and names as b's before it is applied.
 func checkClash(t *testing.T, b *pairBundle) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(b.work, "distribution.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	clashing := strings.NewReplacer("south.cinder.example.com", "east.cinder.example.com", "cinder-csi-south", "cinder-csi-east", "south-", "east-").Replace(string(text))
-	if err := os.WriteFile(filepath.Join(b.work, "clashing.yaml"), []byte(clashing), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	text := testfile.Text(t, filepath.Join(b.work, "distribution.yaml"))
+	clashing := strings.NewReplacer("south.cinder.example.com", "east.cinder.example.com", "cinder-csi-south", "cinder-csi-east", "south-", "east-").Replace(text)
+	testfile.Write(t, filepath.Join(b.work, "clashing.yaml"), clashing, 0o600)
 	out, messages, err := b.try(t.Context(), "", "cinder-csi-generator", "doctor", "--os-cloud", "lab-appcred", "--config", "clashing.yaml", "--target", "vanilla")
 	if !strings.Contains(out+messages, "cluster.ports") || !strings.Contains(out+messages, "cinder-csi-south-node") {
 		t.Errorf("doctor does not say that a third bundle would use the ports of %s (%v):\n%s%s", b.node, err, out, messages)
@@ -207,9 +192,7 @@ func (b *pairBundle) volumes(t *testing.T) map[string]simulatedVolume {
 	found := map[string]simulatedVolume{}
 	for _, id := range strings.Fields(b.run(t, "/usr/bin/openstack", "--os-cloud", "lab-appcred", "volume", "list", "-f", "value", "-c", "ID")) {
 		var v simulatedVolume
-		if err := json.Unmarshal([]byte(b.run(t, "/usr/bin/openstack", "--os-cloud", "lab-appcred", "volume", "show", id, "-f", "json")), &v); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, json.Unmarshal([]byte(b.run(t, "/usr/bin/openstack", "--os-cloud", "lab-appcred", "volume", "show", id, "-f", "json")), &v))
 		found[id] = v
 	}
 	return found

@@ -15,6 +15,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 var cloudSituations = []situation{
@@ -65,11 +68,8 @@ const fakeTime = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1"
 func keystoneBehind(t *testing.T, c *cluster) func() error {
 	pid := c.servicePID(t, "keystone")
 	read := func(name string) []string {
-		text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return strings.Split(strings.TrimSuffix(string(text), "\x00"), "\x00")
+		text := testfile.Text(t, filepath.Join("/proc", strconv.Itoa(pid), name))
+		return strings.Split(strings.TrimSuffix(text, "\x00"), "\x00")
 	}
 	args, env := read("cmdline"), read("environ")
 	if _, err := os.Stat(fakeTime); err != nil {
@@ -79,9 +79,7 @@ func keystoneBehind(t *testing.T, c *cluster) func() error {
 	keystone := exec.Command(args[0], args[1:]...)
 	keystone.Env = append(env, "LD_PRELOAD="+fakeTime, "FAKETIME=-25h")
 	keystone.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := keystone.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, keystone.Start())
 	end := func() error {
 		_ = syscall.Kill(-keystone.Process.Pid, syscall.SIGKILL)
 		_ = keystone.Wait()
@@ -100,14 +98,8 @@ func keystoneBehind(t *testing.T, c *cluster) func() error {
 // servicePID is the process of a service of the OpenStack bed.
 func (c *cluster) servicePID(t *testing.T, name string) int {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(c.openstack, "run", name+".pid"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	pid, err := strconv.Atoi(strings.Fields(string(text))[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testfile.Text(t, filepath.Join(c.openstack, "run", name+".pid"))
+	pid := testenv.Value(strconv.Atoi(strings.Fields(text)[0]))(t)
 	return pid
 }
 
@@ -161,9 +153,7 @@ func (c *cluster) ownCredential(t *testing.T, name string, flags ...string) stri
 // otherCA has the cloud show a certificate of another CA. Who logs in from here has the new CA, and the driver does not.
 func otherCA(t *testing.T, c *cluster) func() error {
 	tls := filepath.Join(c.openstack, "state", "tls")
-	if err := os.Remove(filepath.Join(tls, "server.pem")); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.Remove(filepath.Join(tls, "server.pem")))
 	c.stopService(t, "tls-proxy")
 	if _, err := c.startServices(t.Context()); err != nil { // makes the new CA
 		t.Fatal(err)
@@ -195,9 +185,7 @@ func (c *cluster) reload(t *testing.T, change func() error) {
 		return found
 	}
 	before := reloads()
-	if err := change(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, change())
 	eventually(t, patience, "every controller pod uses the changed Secret", func() error {
 		for name, n := range reloads() {
 			if n <= before[name] {

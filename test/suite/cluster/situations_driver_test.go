@@ -12,13 +12,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 var driverSituations = []situation{
@@ -105,11 +107,8 @@ func (r *recovery) secrets(t *testing.T) map[string]string {
 			found[what] = value
 		}
 	}
-	passwords, err := os.ReadFile(filepath.Join(r.openstack, "state", "passwords"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(string(passwords)) {
+	passwords := testfile.Text(t, filepath.Join(r.openstack, "state", "passwords"))
+	for line := range strings.Lines(passwords) {
 		name, value, _ := strings.Cut(line, "=")
 		add("the user "+name, value)
 	}
@@ -118,9 +117,7 @@ func (r *recovery) secrets(t *testing.T) map[string]string {
 			Auth map[string]string `json:"auth"`
 		} `json:"clouds"`
 	}
-	if err := yaml.Unmarshal([]byte(r.secretText(t)), &clouds); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, yaml.Unmarshal([]byte(r.secretText(t)), &clouds))
 	add("the application credential", clouds.Clouds["openstack"].Auth["application_credential_secret"])
 	if found["the application credential"] == "" {
 		t.Fatal("the Secret of the driver has no application credential")
@@ -131,9 +128,7 @@ func (r *recovery) secrets(t *testing.T) map[string]string {
 			Data     map[string]string
 		}
 	}
-	if err := json.Unmarshal([]byte(r.kubectl(t, "get", "secrets", "--all-namespaces", "-o", "json")), &all); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, json.Unmarshal([]byte(r.kubectl(t, "get", "secrets", "--all-namespaces", "-o", "json")), &all))
 	for _, s := range all.Items {
 		for key, value := range s.Data {
 			what := "Secret " + s.Metadata.Namespace + "/" + s.Metadata.Name + " " + key
@@ -143,11 +138,8 @@ func (r *recovery) secrets(t *testing.T) map[string]string {
 			}
 		}
 	}
-	config, err := os.ReadFile(filepath.Join(r.dir, "admin.kubeconfig"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, key, _ := strings.Cut(string(config), "client-key-data: ")
+	config := testfile.Text(t, filepath.Join(r.dir, "admin.kubeconfig"))
+	_, key, _ := strings.Cut(config, "client-key-data: ")
 	key, _, _ = strings.Cut(key, "}")
 	add("the kubeconfig", key)
 	for _, node := range nodes {
@@ -162,14 +154,8 @@ func (r *recovery) secrets(t *testing.T) map[string]string {
 // untar gives the files of an archive.
 func untar(t *testing.T, file string) map[string]string {
 	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	unzipped, err := gzip.NewReader(bytes.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testfile.Read(t, file)
+	unzipped := testenv.Value(gzip.NewReader(bytes.NewReader(text)))(t)
 	files := map[string]string{}
 	for archive := tar.NewReader(unzipped); ; {
 		header, err := archive.Next()
@@ -179,10 +165,7 @@ func untar(t *testing.T, file string) map[string]string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		content, err := io.ReadAll(archive)
-		if err != nil {
-			t.Fatal(err)
-		}
+		content := testenv.Value(io.ReadAll(archive))(t)
 		files[header.Name] = string(content)
 	}
 }
@@ -192,9 +175,7 @@ var nodeSituations = []situation{
 	{name: "node-lost", object: "pod/first", cause: "node.not-ready", begin: func(t *testing.T, c *cluster) func() error {
 		on := func() error { return c.power(context.Background(), "on", "node-az1") }
 		t.Cleanup(func() { _ = on() })
-		if err := c.power(t.Context(), "off", "node-az1"); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, c.power(t.Context(), "off", "node-az1"))
 		return func() error {
 			err := on()
 			if err == nil {

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 // novaLimit is how many volumes a server of the bed can have beside its root disk. 0: Nova has no limit of its own.
@@ -69,9 +71,7 @@ type published struct {
 func (c *cluster) capacities(t *testing.T) map[string]resource.Quantity {
 	t.Helper()
 	var list struct{ Items []published }
-	if err := json.Unmarshal([]byte(c.kubectl(t, "get", "csistoragecapacities", "--namespace="+namespaces["controller"], "-o", "json")), &list); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, json.Unmarshal([]byte(c.kubectl(t, "get", "csistoragecapacities", "--namespace="+namespaces["controller"], "-o", "json")), &list))
 	all := map[string]resource.Quantity{}
 	for _, p := range list.Items {
 		all[p.StorageClassName+" "+p.NodeTopology.MatchLabels[zoneLabel]] = p.Capacity

@@ -138,6 +138,17 @@ func (c *cluster) cinder(t *testing.T, volume, column string) string {
 	return strings.TrimSpace(c.run(t, "/usr/bin/openstack", "--os-cloud", "lab-demo-admin", "volume", "show", volume, "-f", "value", "-c", column))
 }
 
+// awaitAvailable waits until Cinder shows a volume as available.
+func (c *cluster) awaitAvailable(t *testing.T, volume string) {
+	t.Helper()
+	eventually(t, patience, "volume "+volume+" available", func() error {
+		if status := c.cinder(t, volume, "status"); status != "available" {
+			return fmt.Errorf("it is %s", status)
+		}
+		return nil
+	})
+}
+
 func blockGrows(t *testing.T, c *cluster) {
 	c.start(t, []claim{{name: "block", gib: 1, mode: "Block"}}, pod{name: "block", claim: "block", block: true})
 	sum := c.write(t, "block", "/dev/data", "block")

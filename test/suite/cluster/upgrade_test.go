@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/cinder-csi/cinder-csi/test/kit/readme"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // versioned is the Distribution of the upgrade, with the driver's image under a tag of its own.
@@ -83,11 +84,8 @@ func imageTagged(t *testing.T, objects, tag string) string {
 // upgradeBy runs the kubectl commands of a section of the page that apply this bundle, and waits until every node has its driver.
 func (b *bundle) upgradeBy(t *testing.T, section string) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(b.repo, "docs", "how-to", "upgrade.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, rest, found := strings.Cut(string(text), "\n## "+section+"\n")
+	text := testfile.Text(t, filepath.Join(b.repo, "docs", "how-to", "upgrade.md"))
+	_, rest, found := strings.Cut(text, "\n## "+section+"\n")
 	if !found {
 		t.Fatalf("upgrade.md has no section %q", section)
 	}

@@ -8,6 +8,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // upstreamManifests are those of upstream's plugin. The Secret among them is an example.
@@ -28,9 +31,7 @@ func (c *cluster) upstream(t *testing.T, verbosity int) upstreamPlugin {
 	t.Helper()
 	checkout := os.Getenv("UPSTREAM")
 	u := upstreamPlugin{cluster: c, dir: filepath.Join(c.work, "upstream")}
-	if err := os.MkdirAll(u.dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.MkdirAll(u.dir, 0o755))
 	var all strings.Builder
 	for _, name := range upstreamManifests {
 		content, err := os.ReadFile(filepath.Join(checkout, "manifests", "cinder-csi-plugin", name))
@@ -38,15 +39,11 @@ func (c *cluster) upstream(t *testing.T, verbosity int) upstreamPlugin {
 			t.Fatalf("UPSTREAM is no checkout of cloud-provider-openstack: %v", err)
 		}
 		text := strings.NewReplacer("imagePullPolicy: Always", "imagePullPolicy: IfNotPresent", `"--v=1"`, fmt.Sprintf(`"--v=%d"`, verbosity)).Replace(string(content))
-		if err := os.WriteFile(filepath.Join(u.dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, filepath.Join(u.dir, name), text, 0o644)
 		all.WriteString(text)
 	}
 	archive := filepath.Join(cache(), "upstream", "image.tar")
-	if err := os.MkdirAll(filepath.Dir(archive), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.MkdirAll(filepath.Dir(archive), 0o755))
 	for _, match := range imageLine.FindAllStringSubmatch(all.String(), -1) {
 		if strings.Contains(match[1], "/cinder-csi-plugin:") && c.archives[match[1]] == "" {
 			c.build(t, "go", "-C", c.repo, "run", "./tools/image/cmd/oci-image", "-driver", os.Getenv("PLUGIN"), "-name", match[1], "-output", archive)

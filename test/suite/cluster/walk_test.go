@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 // namespaces of a vanilla bundle, by the driver's half.
@@ -34,12 +36,7 @@ func walk(t *testing.T, format string, imported map[string]bool) {
 	before := c.takeStock(t)
 	audit := c.openAuditLog(t)
 	b := c.generate(t, format, distribution)
-	step := func(name string, do func()) {
-		t.Helper()
-		began := time.Now()
-		do()
-		fmt.Printf("measured: %-9s %-47s %6.1f s\n", format, name, time.Since(began).Seconds())
-	}
+	step := timed("%-9s %-47s", format)
 	step("images imported on three nodes", func() { c.loadImages(t, b.objects(t, format), imported) })
 	step("credentials by the README; doctor finds no error", func() { b.prepare(t) })
 	step("installed by the README, all pods ready", func() { b.install(t) })
@@ -79,16 +76,26 @@ func (b *bundle) prepare(t *testing.T) {
 
 func (b *bundle) install(t *testing.T) {
 	b.follow(t, "Apply, and look at what would change")
-	b.kubectl(t, "rollout", "status", "deployment/cinder-csi-controller", "--namespace="+namespaces["controller"], atMost)
-	b.kubectl(t, "rollout", "status", "daemonset/cinder-csi-node", "--namespace="+namespaces["node"], atMost)
-	for _, node := range nodes {
-		eventually(t, patience, "the driver in CSINode "+node, func() error {
-			drivers := b.kubectl(t, "get", "csinode", node, "-o", "jsonpath={.spec.drivers[*].name}")
-			if !slices.Contains(strings.Fields(drivers), driverName) {
-				return fmt.Errorf("it has the drivers %q", drivers)
-			}
-			return nil
-		})
+	b.awaitDriver(t, ownWorkloads)
+}
+
+// installOnce installs the bundle, unless an earlier run has kept it.
+func (b *bundle) installOnce(t *testing.T) {
+	t.Helper()
+	if b.installed(t) {
+		return
+	}
+	b.loadImages(t, b.objects(t, "kustomize"), map[string]bool{})
+	b.follow(t, "The credentials")
+	b.install(t)
+}
+
+// timed returns a function that does a step and prints how long it took, below the words.
+func timed(format string, words ...any) func(name string, do func()) {
+	return func(name string, do func()) {
+		began := time.Now()
+		do()
+		fmt.Printf("measured: "+format+" %6.1f s\n", append(slices.Clone(words), name, time.Since(began).Seconds())...)
 	}
 }
 
@@ -156,10 +163,7 @@ func (c *cluster) movePod(t *testing.T, want string) {
 func (c *cluster) expand(t *testing.T, want string) {
 	c.kubectl(t, "patch", "pvc", "in-az1", "--namespace="+c.namespace, "-p", `{"spec":{"resources":{"requests":{"storage":"2Gi"}}}}`)
 	c.kubectl(t, "wait", "pvc/in-az1", "--namespace="+c.namespace, "--for=jsonpath={.status.capacity.storage}=2Gi", atMost)
-	size, err := strconv.ParseInt(c.exec(t, "moved", "size", "/data/file"), 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	size := testenv.Value(strconv.ParseInt(c.exec(t, "moved", "size", "/data/file"), 10, 64))(t)
 	// A file system keeps some of its device for itself.
 	if size < 3<<29 {
 		t.Fatalf("the claim has 2Gi and the pod's file system %d bytes", size)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/cinder-csi/cinder-csi/test/kit/appendlog"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 // writers is a StatefulSet of pods that append synced lines to volumes of their own, as package appendlog reads them. The name of a writer is the
@@ -134,10 +135,7 @@ func (c *cluster) lines(t *testing.T, pod string) appendlog.Log {
 // expectWriters fails unless the pods with these UIDs, one after the other, have written every line.
 func expectWriters(t *testing.T, log appendlog.Log, want ...string) {
 	t.Helper()
-	got, err := log.Writers()
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := testenv.Value(log.Writers())(t)
 	if !slices.Equal(got, want) {
 		t.Fatalf("the lines are of the pods %q, want %q", got, want)
 	}

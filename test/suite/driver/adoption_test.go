@@ -21,6 +21,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/memnet"
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
 	"github.com/cinder-csi/cinder-csi/test/kit/inprocess"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 // upstream does to a cloud what upstream's plugin does, as far as it leaves traces there: names, metadata, attachments.
@@ -31,25 +32,12 @@ type upstream struct {
 
 func newUpstream(t *testing.T, sim *openstacksim.Sim) *upstream {
 	t.Helper()
-	conf, err := cloudconf.Parse(sim.CloudConf(inprocess.URL))
-	if err != nil {
-		t.Fatal(err)
-	}
-	settings, err := cloud.FromConf(conf, "", func(string) string { return "" })
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := cloud.Connect(t.Context(), settings, cloud.Options{Transport: memnet.Transport(sim.Handler())})
-	if err != nil {
-		t.Fatal(err)
-	}
+	conf := testenv.Value(cloudconf.Parse(sim.CloudConf(inprocess.URL)))(t)
+	settings := testenv.Value(cloud.FromConf(conf, "", func(string) string { return "" }))(t)
+	c := testenv.Value(cloud.Connect(t.Context(), settings, cloud.Options{Transport: memnet.Transport(sim.Handler())}))(t)
 	u := &upstream{t: t}
-	if u.blocks, err = c.Client("block-storage", ""); err != nil {
-		t.Fatal(err)
-	}
-	if u.nova, err = c.Client("compute", ""); err != nil {
-		t.Fatal(err)
-	}
+	u.blocks = testenv.Value(c.Client("block-storage", ""))(t)
+	u.nova = testenv.Value(c.Client("compute", ""))(t)
 	return u
 }
 

@@ -10,23 +10,20 @@ import (
 	"time"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
-	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 // What upstream does not, no. 4.
 func TestPublishWhenAttachedElsewhereIsFailedPreconditionAndSendsNothingToNova(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		sim := simulated()
-		d := startWith(t, sim)
+		sim, d := started(t)
 		az1, az2 := servers()
 		id := made(t, d)
-		if err := publish(t, d, id, az1); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, publish(t, d, id, az1))
 		sim.ResetRequests()
 		wantCode(t, publish(t, d, id, az2), codes.FailedPrecondition, az1)
 		if n := sent(sim, http.MethodPost, "/servers/"); n != 0 {
@@ -38,24 +35,21 @@ func TestPublishWhenAttachedElsewhereIsFailedPreconditionAndSendsNothingToNova(t
 // What upstream does not, no. 5: an attach failed and Cinder could not be reached, so Cinder still has the volume reserved.
 func TestPublishOfAReservedVolumeRecovers(t *testing.T) {
 	for name, does := range map[string]func(t *testing.T, d *instance, id, node string) error{"publish": publish, "unpublish": unpublish} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				sim := simulated()
-				d := startWith(t, sim)
-				az1, _ := servers()
-				id := made(t, d)
-				time.Sleep(time.Minute) // the driver does not know any more what it saw
-				sim.AddAttachment(id, az1, "reserved")
-				began := time.Now()
-				err := does(t, d, id, az1)
-				want := map[string][]string{"publish": {az1}}[name]
-				if got := listed(t, d)[id]; err != nil || !slices.Equal(want, got) || time.Since(began) < 10*time.Second {
-					t.Errorf("want it at %v, got %v, %v", want, got, err)
-				}
-				if n := sent(sim, http.MethodDelete, "/attachments/"); n != 1 {
-					t.Errorf("%d deletions of records", n)
-				}
-			})
+		story(t, name, func(t *testing.T) {
+			sim, d := started(t)
+			az1, _ := servers()
+			id := made(t, d)
+			time.Sleep(time.Minute) // the driver does not know any more what it saw
+			sim.AddAttachment(id, az1, "reserved")
+			began := time.Now()
+			err := does(t, d, id, az1)
+			want := map[string][]string{"publish": {az1}}[name]
+			if got := listed(t, d)[id]; err != nil || !slices.Equal(want, got) || time.Since(began) < 10*time.Second {
+				t.Errorf("want it at %v, got %v, %v", want, got, err)
+			}
+			if n := sent(sim, http.MethodDelete, "/attachments/"); n != 1 {
+				t.Errorf("%d deletions of records", n)
+			}
 		})
 	}
 }
@@ -81,13 +75,10 @@ func TestAnAttachThatFailsOnTheHostIsReportedAndRetried(t *testing.T) {
 func TestAnAttachOfAMultiattachVolumeThatFailsOnTheHostIsReportedAndRetried(t *testing.T) {
 	for _, hidden := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			sim := simulated()
-			d := startWith(t, sim)
+			sim, d := started(t)
 			az1, az2 := servers()
 			id := made(t, d, multiattach)
-			if err := publish(t, d, id, az1); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, publish(t, d, id, az1))
 			if hidden { // a policy shows attachments to nobody: Nova tells
 				sim.SetFault(openstacksim.Fault{Path: "/volume/v3/*/attachments", Status: http.StatusForbidden})
 			}
@@ -97,36 +88,9 @@ func TestAnAttachOfAMultiattachVolumeThatFailsOnTheHostIsReportedAndRetried(t *t
 			if took := time.Since(began); took > 30*time.Second {
 				t.Errorf("hidden %v: it took %v to notice", hidden, took)
 			}
-			if err := publish(t, d, id, az2); err != nil {
-				t.Error(err)
-			}
+			testenv.Check(t, publish(t, d, id, az2))
 		})
 	}
-}
-
-func TestTwoServersShareABlockVolumeOfAMultiattachType(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d, ctx := startWith(t, simulated()), asSidecar(t)
-		shared := &csi.VolumeCapability{
-			AccessType: &csi.VolumeCapability_Block{Block: &csi.VolumeCapability_BlockVolume{}},
-			AccessMode: &csi.VolumeCapability_AccessMode{Mode: csi.VolumeCapability_AccessMode_MULTI_NODE_MULTI_WRITER},
-		}
-		id := must[*csi.CreateVolumeResponse](t)(d.CreateVolume(ctx, claim("pvc-1", func(r *csi.CreateVolumeRequest) {
-			r.VolumeCapabilities, r.Parameters = []*csi.VolumeCapability{shared}, map[string]string{"type": "multiattach"}
-		}))).GetVolume().GetVolumeId()
-		az1, az2 := servers()
-		for _, node := range []string{az1, az2} {
-			must[*csi.ControllerPublishVolumeResponse](t)(d.ControllerPublishVolume(ctx, &csi.ControllerPublishVolumeRequest{VolumeId: id, NodeId: node, VolumeCapability: shared}))
-		}
-		if nodes := listed(t, d)[id]; len(nodes) != 2 {
-			t.Errorf("published to %v", nodes)
-		}
-		must[*csi.ControllerUnpublishVolumeResponse](t)(d.ControllerUnpublishVolume(ctx, &csi.ControllerUnpublishVolumeRequest{VolumeId: id, NodeId: az1}))
-		if diff := cmp.Diff([]string{az2}, listed(t, d)[id]); diff != "" {
-			t.Error("-want +got\n", diff)
-		}
-		must[*csi.ControllerUnpublishVolumeResponse](t)(d.ControllerUnpublishVolume(ctx, &csi.ControllerUnpublishVolumeRequest{VolumeId: id}))
-	})
 }
 
 func TestPublishToAServerThatCannotAttachVolumes(t *testing.T) {
@@ -141,35 +105,33 @@ func TestPublishToAServerThatCannotAttachVolumes(t *testing.T) {
 		"switched off":     {"SHUTOFF", "", codes.OK, ""},
 		"without any slot": {"ACTIVE", "", codes.ResourceExhausted, "maximum allowed number of disk devices (26)"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				sim := simulated()
-				sim.SetAllLatency(time.Second)
-				d := startWith(t, sim)
-				az1, _ := servers()
-				if name == "without any slot" {
-					var all sync.WaitGroup
-					for n := range 25 {
-						all.Go(func() {
-							v, err := d.CreateVolume(asSidecar(t), claim(fmt.Sprint("pvc-", n)))
-							for pause := time.Second; err == nil; pause *= 2 { // as external-attacher, for which the queue of a server is too short here
-								if err = publish(t, d, v.GetVolume().GetVolumeId(), az1); status.Code(err) != codes.Aborted {
-									break
-								}
-								time.Sleep(pause)
-								err = nil
+		story(t, name, func(t *testing.T) {
+			sim := simulated()
+			sim.SetAllLatency(time.Second)
+			d := startWith(t, sim)
+			az1, _ := servers()
+			if name == "without any slot" {
+				var all sync.WaitGroup
+				for n := range 25 {
+					all.Go(func() {
+						v, err := d.CreateVolume(asSidecar(t), claim(fmt.Sprint("pvc-", n)))
+						for pause := time.Second; err == nil; pause *= 2 { // as external-attacher, for which the queue of a server is too short here
+							if err = publish(t, d, v.GetVolume().GetVolumeId(), az1); status.Code(err) != codes.Aborted {
+								break
 							}
-							if err != nil {
-								t.Error(err)
-							}
-						})
-					}
-					all.Wait()
+							time.Sleep(pause)
+							err = nil
+						}
+						if err != nil {
+							t.Error(err)
+						}
+					})
 				}
-				v := must[*csi.CreateVolumeResponse](t)(d.CreateVolume(asSidecar(t), claim("one-more")))
-				sim.SetServerStatus(az1, test.status, test.task)
-				wantCode(t, publish(t, d, v.GetVolume().GetVolumeId(), az1), test.code, test.text)
-			})
+				all.Wait()
+			}
+			v := must[*csi.CreateVolumeResponse](t)(d.CreateVolume(asSidecar(t), claim("one-more")))
+			sim.SetServerStatus(az1, test.status, test.task)
+			wantCode(t, publish(t, d, v.GetVolume().GetVolumeId(), az1), test.code, test.text)
 		})
 	}
 }

@@ -77,31 +77,27 @@ func TestNoBackupIsLeftBehind(t *testing.T) {
 		"the store fails":         {Operation: openstacksim.DeleteBackup},
 		"the deletion takes long": {Operation: openstacksim.DeleteBackup, Slow: true, Delay: time.Hour},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				sim := simulated()
-				d := startWith(t, sim)
-				id := must[*csi.CreateVolumeResponse](t)(d.CreateVolume(asSidecar(t), claim("pvc-1"))).GetVolume().GetVolumeId()
-				b := newBackup(t, d, "backup-1", id)
-				repair := sim.SetFault(fault)
-				if _, err := d.DeleteSnapshot(asSidecar(t), &csi.DeleteSnapshotRequest{SnapshotId: b}); err == nil {
-					t.Fatal("said to be deleted")
-				}
-				repair()
-				time.Sleep(2 * time.Hour) // virtual
-				must[*csi.DeleteSnapshotResponse](t)(d.DeleteSnapshot(asSidecar(t), &csi.DeleteSnapshotRequest{SnapshotId: b}))
-				if listed, _ := readiness(t, d, b); listed {
-					t.Error("it is still there")
-				}
-			})
+		story(t, name, func(t *testing.T) {
+			sim, d := started(t)
+			id := must[*csi.CreateVolumeResponse](t)(d.CreateVolume(asSidecar(t), claim("pvc-1"))).GetVolume().GetVolumeId()
+			b := newBackup(t, d, "backup-1", id)
+			repair := sim.SetFault(fault)
+			if _, err := d.DeleteSnapshot(asSidecar(t), &csi.DeleteSnapshotRequest{SnapshotId: b}); err == nil {
+				t.Fatal("said to be deleted")
+			}
+			repair()
+			time.Sleep(2 * time.Hour) // virtual
+			must[*csi.DeleteSnapshotResponse](t)(d.DeleteSnapshot(asSidecar(t), &csi.DeleteSnapshotRequest{SnapshotId: b}))
+			if listed, _ := readiness(t, d, b); listed {
+				t.Error("it is still there")
+			}
 		})
 	}
 }
 
 func TestRefusalsOfBackups(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		sim := simulated()
-		d := startWith(t, sim)
+		sim, d := started(t)
 		id := must[*csi.CreateVolumeResponse](t)(d.CreateVolume(asSidecar(t), claim("pvc-1", func(r *csi.CreateVolumeRequest) { r.CapacityRange.RequiredBytes = 2 << 30 }))).GetVolume().GetVolumeId()
 		base := newBackup(t, d, "backup-1", id)
 		increment := newBackup(t, d, "backup-2", id, "incremental", "true")
@@ -193,24 +189,21 @@ func TestNothingIsLeftOfABackupWhateverGoesWrong(t *testing.T) {
 		"the snapshot's deletion is cut off": {openstacksim.Fault{Method: remove, Path: snapshots + "/*", Drop: true}, codes.OK},
 		"the snapshot's deletion takes long": {openstacksim.Fault{Operation: openstacksim.DeleteSnapshot, Slow: true, Delay: 10 * time.Minute}, codes.OK},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				sim := simulated()
-				d := startWith(t, sim)
-				id := must[*csi.CreateVolumeResponse](t)(d.CreateVolume(asSidecar(t), claim("pvc-1"))).GetVolume().GetVolumeId()
-				test.fault.Times = 1
-				sim.SetFault(test.fault)
-				b, err := pursued(t, d, archive("backup-1", id))
-				if status.Code(err) != test.code {
-					t.Errorf("want %s, got %v", test.code, err)
-				}
-				time.Sleep(10 * time.Minute) // virtual: what was late has happened
-				if all := shots(t, d); err == nil && (len(all) != 1 || !all[b.GetSnapshotId()]) || err != nil && len(all) != 0 {
-					t.Errorf("left: %v", all)
-				}
-				must[*csi.Snapshot](t)(pursued(t, d, archive("backup-1", id)))
-				must[*csi.DeleteVolumeResponse](t)(d.DeleteVolume(asSidecar(t), &csi.DeleteVolumeRequest{VolumeId: id})) // which snapshots prevent
-			})
+		story(t, name, func(t *testing.T) {
+			sim, d := started(t)
+			id := must[*csi.CreateVolumeResponse](t)(d.CreateVolume(asSidecar(t), claim("pvc-1"))).GetVolume().GetVolumeId()
+			test.fault.Times = 1
+			sim.SetFault(test.fault)
+			b, err := pursued(t, d, archive("backup-1", id))
+			if status.Code(err) != test.code {
+				t.Errorf("want %s, got %v", test.code, err)
+			}
+			time.Sleep(10 * time.Minute) // virtual: what was late has happened
+			if all := shots(t, d); err == nil && (len(all) != 1 || !all[b.GetSnapshotId()]) || err != nil && len(all) != 0 {
+				t.Errorf("left: %v", all)
+			}
+			must[*csi.Snapshot](t)(pursued(t, d, archive("backup-1", id)))
+			must[*csi.DeleteVolumeResponse](t)(d.DeleteVolume(asSidecar(t), &csi.DeleteVolumeRequest{VolumeId: id})) // which snapshots prevent
 		})
 	}
 }
@@ -244,8 +237,7 @@ func TestABackupDeletedBeforeItIsReadyLeavesNothing(t *testing.T) {
 
 func TestRefusalsOfNewBackups(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		sim := simulated()
-		d := startWith(t, sim)
+		sim, d := started(t)
 		id := must[*csi.CreateVolumeResponse](t)(d.CreateVolume(asSidecar(t), claim("pvc-1"))).GetVolume().GetVolumeId()
 		other := must[*csi.CreateVolumeResponse](t)(d.CreateVolume(asSidecar(t), claim("pvc-2"))).GetVolume().GetVolumeId()
 		sim.SetQuota("demo", "backups", 1)
@@ -309,25 +301,23 @@ func TestTheListOfSnapshotsAndBackupsSurvivesDeletions(t *testing.T) {
 // A quiet volume: nothing changes, so its incremental backups have no objects in a chunked store. That is no sign of Ceph. Package snapshot has a year of them.
 func TestIncrementalBackupsOfAnUnchangedVolume(t *testing.T) {
 	for _, typeName := range []string{"standard", "luks"} {
-		t.Run(typeName, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				config := openstacksim.Default()
-				config.VolumeTypes = append(config.VolumeTypes, openstacksim.VolumeType{
-					ID: "0000e0c0-0000-4000-8000-000000000001", Name: "luks", Encryption: &openstacksim.Encryption{Provider: "luks", Location: "front-end"},
-				})
-				sim := openstacksim.New(config)
-				d := startWith(t, sim)
-				id := must[*csi.CreateVolumeResponse](t)(d.CreateVolume(asSidecar(t), claim("pvc-1", of("type", typeName)))).GetVolume().GetVolumeId()
-				other := must[*csi.CreateVolumeResponse](t)(d.CreateVolume(asSidecar(t), claim("pvc-2", of("type", typeName)))).GetVolume().GetVolumeId()
-				for _, name := range []string{"backup-1", "backup-2", "backup-3", "backup-4"} {
-					newBackup(t, d, name, id, "incremental", "true")
-				}
-				newBackup(t, d, "in-full", id)
-				newBackup(t, d, "of-another", other)
-				if n := len(sim.SnapshotStates()); n != 6 {
-					t.Errorf("want six backups and no snapshot, got %d", n)
-				}
+		story(t, typeName, func(t *testing.T) {
+			config := openstacksim.Default()
+			config.VolumeTypes = append(config.VolumeTypes, openstacksim.VolumeType{
+				ID: "0000e0c0-0000-4000-8000-000000000001", Name: "luks", Encryption: &openstacksim.Encryption{Provider: "luks", Location: "front-end"},
 			})
+			sim := openstacksim.New(config)
+			d := startWith(t, sim)
+			id := must[*csi.CreateVolumeResponse](t)(d.CreateVolume(asSidecar(t), claim("pvc-1", of("type", typeName)))).GetVolume().GetVolumeId()
+			other := must[*csi.CreateVolumeResponse](t)(d.CreateVolume(asSidecar(t), claim("pvc-2", of("type", typeName)))).GetVolume().GetVolumeId()
+			for _, name := range []string{"backup-1", "backup-2", "backup-3", "backup-4"} {
+				newBackup(t, d, name, id, "incremental", "true")
+			}
+			newBackup(t, d, "in-full", id)
+			newBackup(t, d, "of-another", other)
+			if n := len(sim.SnapshotStates()); n != 6 {
+				t.Errorf("want six backups and no snapshot, got %d", n)
+			}
 		})
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"os"
 	"regexp"
 	"strconv"
 	"sync"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
 	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // Long backups of one tenant use the workers of external-snapshotter. A plain snapshot of another tenant waits for one of them.
@@ -66,10 +66,7 @@ type snapshotter struct {
 
 func newSnapshotter(t *testing.T, d *instance) *snapshotter {
 	t.Helper()
-	text, err := os.ReadFile("../../../manifests/vanilla/controller.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testfile.Read(t, "../../../manifests/vanilla/controller.yaml")
 	_, text, _ = bytes.Cut(text, []byte("- name: snapshotter\n"))
 	text, _, _ = bytes.Cut(text, []byte("- name: livenessprobe\n"))
 	// external-snapshotter's own defaults, from its README.

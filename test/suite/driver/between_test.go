@@ -12,6 +12,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/memnet"
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
 	"github.com/cinder-csi/cinder-csi/test/kit/inprocess"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 // between is a driver on a cloud that saves an operation in two steps. The simulation saves it in one, so show turns each volume of an answer into
@@ -49,9 +50,7 @@ func TestAnAttachIsDoneWhenTheVolumeIsInUse(t *testing.T) {
 			}
 		})
 		id := made(t, d)
-		if err := publish(t, d, id, az1); err != nil {
-			t.Error(err)
-		}
+		testenv.Check(t, publish(t, d, id, az1))
 		if v, _ := sim.VolumeState(id); v.Status != "in-use" {
 			t.Errorf("the volume is %s", v.Status)
 		}
@@ -73,22 +72,18 @@ func TestAVolumeThatIsExtendingForAMomentEndsNoRPC(t *testing.T) {
 			return outcome(d.DeleteVolume(asSidecar(t), &csi.DeleteVolumeRequest{VolumeId: id}))
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				sim := simulated()
-				var until time.Time
-				d := between(t, sim, func(v map[string]any) {
-					if v["status"] == "available" && time.Now().Before(until) {
-						v["status"] = "extending"
-					}
-				})
-				id := made(t, d)
-				time.Sleep(time.Minute) // the driver forgets what it has read
-				until = time.Now().Add(2 * time.Second)
-				if err := call(t, d, id); err != nil {
-					t.Error(err)
+		story(t, name, func(t *testing.T) {
+			sim := simulated()
+			var until time.Time
+			d := between(t, sim, func(v map[string]any) {
+				if v["status"] == "available" && time.Now().Before(until) {
+					v["status"] = "extending"
 				}
 			})
+			id := made(t, d)
+			time.Sleep(time.Minute) // the driver forgets what it has read
+			until = time.Now().Add(2 * time.Second)
+			testenv.Check(t, call(t, d, id))
 		})
 	}
 }
@@ -97,29 +92,22 @@ func TestAVolumeThatIsExtendingForAMomentEndsNoRPC(t *testing.T) {
 func TestAServerThatGoesKeepsItsAttachmentsForAMoment(t *testing.T) {
 	az1, az2 := servers()
 	synctest.Test(t, func(t *testing.T) {
-		sim := simulated()
-		d := startWith(t, sim)
+		sim, d := started(t)
 		id := made(t, d)
-		if err := publish(t, d, id, az1); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, publish(t, d, id, az1))
 		time.Sleep(time.Minute)
 		sim.RemoveServer(az1, true)
 		go func() {
 			time.Sleep(8 * time.Second)
 			sim.Unplug(id, az1)
 		}()
-		if err := unpublish(t, d, id, az1); err != nil {
-			t.Error(err)
-		}
+		testenv.Check(t, unpublish(t, d, id, az1))
 		if v, _ := sim.VolumeState(id); v.Status != "available" {
 			t.Errorf("the volume is %s", v.Status)
 		}
 		if n := sent(sim, http.MethodDelete, "/attachments/"); n != 0 {
 			t.Errorf("%d attachments deleted", n)
 		}
-		if err := publish(t, d, id, az2); err != nil {
-			t.Error(err)
-		}
+		testenv.Check(t, publish(t, d, id, az2))
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/memnet"
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
 	"github.com/cinder-csi/cinder-csi/test/kit/inprocess"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 // The requests of each life of fifty volumes at once, on a cloud that answers in 40 ms. Those that change or prove something cannot go; the rest is
@@ -57,9 +58,7 @@ func TestFiftyVolumesAtOnceCostFewRequestsEach(t *testing.T) {
 			var all sync.WaitGroup
 			for i := range volumes {
 				all.Go(func() {
-					if err := asSidecarDoes(func() error { return step.call(i) }); err != nil {
-						t.Error(err)
-					}
+					testenv.Check(t, asSidecarDoes(func() error { return step.call(i) }))
 				})
 			}
 			all.Wait()
@@ -132,9 +131,7 @@ func TestFiftyLivesOnABusyCloudCostFewRequestsEach(t *testing.T) {
 					if step == 1 {
 						places[node] <- struct{}{}
 					}
-					if err := asSidecarDoes(call); err != nil {
-						t.Error(err)
-					}
+					testenv.Check(t, asSidecarDoes(call))
 					if step == 3 {
 						<-places[node]
 					}

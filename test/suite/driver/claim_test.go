@@ -16,6 +16,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/memnet"
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
 	"github.com/cinder-csi/cinder-csi/test/kit/inprocess"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 const kubeURL = "http://kube.test"
@@ -79,10 +80,7 @@ func TestAHintInAnAnnotationDoesNotRevealOtherVolumes(t *testing.T) {
 			return v.GetVolume().GetVolumeId(), err
 		}
 		byHand := made(t, startWith(t, sim), func(r *csi.CreateVolumeRequest) { r.Name = "by-hand" }) // of no claim
-		theirs, err := create("pvc-theirs", "bank")
-		if err != nil {
-			t.Fatal(err)
-		}
+		theirs := testenv.Value(create("pvc-theirs", "bank"))(t)
 		answers := map[string]bool{}
 		for _, hint = range []string{"pvc-theirs", theirs, "by-hand", byHand, "pvc-none", "11111111-2222-4333-8444-555555555555", strings.Repeat("x", 2000)} {
 			_, err := create("pvc-mine", "shop")
@@ -94,10 +92,7 @@ func TestAHintInAnAnnotationDoesNotRevealOtherVolumes(t *testing.T) {
 			t.Errorf("the answers tell volumes that exist from those that do not: %v", answers)
 		}
 		hint = ""
-		mine, err := create("pvc-1", "shop")
-		if err != nil {
-			t.Fatal(err)
-		}
+		mine := testenv.Value(create("pvc-1", "shop"))(t)
 		for i, name := range []string{"pvc-1", mine} {
 			hint = name
 			if _, err := create(fmt.Sprint("pvc-beside-", i), "shop"); err != nil {
@@ -121,26 +116,24 @@ func TestClaimsThatCannotBeRead(t *testing.T) {
 		"it has no annotation": {http.StatusOK, ofClaim("shop", "data"), codes.OK, codes.OK},
 	} {
 		for _, strict := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s strict %v", name, strict), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					sim := simulated()
-					d := start(t, sim.CloudConf(inprocess.URL), besides(sim, func(w http.ResponseWriter, _ *http.Request) {
-						w.WriteHeader(test.answer)
-						_, _ = w.Write([]byte(`{"metadata": {}}`))
-					}), "--pvc-annotations", "--master="+kubeURL, fmt.Sprint("--strict=", strict))
-					want := test.lenient
-					if strict {
-						want = test.strict
-					}
-					_, err := d.CreateVolume(asSidecar(t), claim("pvc-1", test.change))
-					if status.Code(err) != want || (len(listed(t, d)) == 1) != (want == codes.OK) {
-						t.Errorf("want %s, got %v; there are %v", want, err, listed(t, d))
-					}
-					warned := strings.Contains(d.Log.String(), "creates the volume without their scheduler hints")
-					if want := test.lenient != test.strict && !strict; warned != want {
-						t.Errorf("want a warning: %v\n%s", want, d.Log)
-					}
-				})
+			story(t, fmt.Sprintf("%s strict %v", name, strict), func(t *testing.T) {
+				sim := simulated()
+				d := start(t, sim.CloudConf(inprocess.URL), besides(sim, func(w http.ResponseWriter, _ *http.Request) {
+					w.WriteHeader(test.answer)
+					_, _ = w.Write([]byte(`{"metadata": {}}`))
+				}), "--pvc-annotations", "--master="+kubeURL, fmt.Sprint("--strict=", strict))
+				want := test.lenient
+				if strict {
+					want = test.strict
+				}
+				_, err := d.CreateVolume(asSidecar(t), claim("pvc-1", test.change))
+				if status.Code(err) != want || (len(listed(t, d)) == 1) != (want == codes.OK) {
+					t.Errorf("want %s, got %v; there are %v", want, err, listed(t, d))
+				}
+				warned := strings.Contains(d.Log.String(), "creates the volume without their scheduler hints")
+				if want := test.lenient != test.strict && !strict; warned != want {
+					t.Errorf("want a warning: %v\n%s", want, d.Log)
+				}
 			})
 		}
 	}

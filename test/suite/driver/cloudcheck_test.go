@@ -3,7 +3,6 @@ package driver_test
 import (
 	"fmt"
 	"net/http"
-	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -13,6 +12,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/memnet"
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
 	"github.com/cinder-csi/cinder-csi/test/kit/inprocess"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // unavailable lists the services that the metric reports, each as "service reason". It reads one page: a scrape also counts the disks of this machine.
@@ -115,28 +115,24 @@ func checksOfAnHour(t *testing.T, status int) {
 // A credential in the file replaces the one that ends. The metric of the old one must go with it, also where Keystone does not say when the new one ends.
 func TestTheExpiryOfACredentialGoesWithTheCredential(t *testing.T) {
 	for name, shown := range map[string]bool{"Keystone shows the new one": true, "Keystone does not show the new one": false} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				sim := simulated()
-				end := time.Now().Add(72 * time.Hour).Truncate(time.Second)
-				first := sim.AddApplicationCredential(openstacksim.ApplicationCredential{Name: "short", User: "demo", Project: "demo", Roles: []string{"member"}, ExpiresAt: end})
-				second := sim.AddApplicationCredential(openstacksim.ApplicationCredential{Name: "long", User: "demo", Project: "demo", Roles: []string{"member"}})
-				d := start(t, confOf(first), memnet.Transport(sim.Handler()))
-				time.Sleep(time.Minute)
-				if page, _ := d.Get(t, "/metrics"); !strings.Contains(string(page), "credential_expires_timestamp_seconds{") {
-					t.Fatal("the driver does not know when the credential expires")
-				}
-				if !shown {
-					sim.SetFault(openstacksim.Fault{Method: http.MethodGet, Path: "/identity/v3/users/*/application_credentials/*", Status: http.StatusForbidden})
-				}
-				if err := os.WriteFile(d.CloudConf, confOf(second), 0o600); err != nil {
-					t.Fatal(err)
-				}
-				time.Sleep(3 * time.Minute)
-				if page, _ := d.Get(t, "/metrics"); strings.Contains(string(page), "credential_expires_timestamp_seconds{") {
-					t.Error("the metric is that of a credential that is not in use any more")
-				}
-			})
+		story(t, name, func(t *testing.T) {
+			sim := simulated()
+			end := time.Now().Add(72 * time.Hour).Truncate(time.Second)
+			first := sim.AddApplicationCredential(openstacksim.ApplicationCredential{Name: "short", User: "demo", Project: "demo", Roles: []string{"member"}, ExpiresAt: end})
+			second := sim.AddApplicationCredential(openstacksim.ApplicationCredential{Name: "long", User: "demo", Project: "demo", Roles: []string{"member"}})
+			d := start(t, confOf(first), memnet.Transport(sim.Handler()))
+			time.Sleep(time.Minute)
+			if page, _ := d.Get(t, "/metrics"); !strings.Contains(string(page), "credential_expires_timestamp_seconds{") {
+				t.Fatal("the driver does not know when the credential expires")
+			}
+			if !shown {
+				sim.SetFault(openstacksim.Fault{Method: http.MethodGet, Path: "/identity/v3/users/*/application_credentials/*", Status: http.StatusForbidden})
+			}
+			testfile.Write(t, d.CloudConf, confOf(second), 0o600)
+			time.Sleep(3 * time.Minute)
+			if page, _ := d.Get(t, "/metrics"); strings.Contains(string(page), "credential_expires_timestamp_seconds{") {
+				t.Error("the metric is that of a credential that is not in use any more")
+			}
 		})
 	}
 }

@@ -3,7 +3,6 @@ package driver_test
 import (
 	"fmt"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -16,6 +15,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/memnet"
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
 	"github.com/cinder-csi/cinder-csi/test/kit/inprocess"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 func TestTwoCloudsInOneController(t *testing.T) {
@@ -45,9 +45,7 @@ func TestTwoCloudsWithFilesOfTheirOwn(t *testing.T) {
 			clouds[name+".test"] = sim
 			yaml := fmt.Sprintf("clouds: {x: {auth: {auth_url: 'http://%s.test/identity/v3', application_credential_id: %s, application_credential_secret: %s}}}\n", name, a.ID, a.Secret)
 			path := filepath.Join(dir, name+".yaml")
-			if err := os.WriteFile(path, []byte(yaml), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testfile.Write(t, path, yaml, 0o600)
 			fmt.Fprintf(&conf, "[Global %q]\nuse-clouds = true\nclouds-file = %s\ncloud = x\n", name, path)
 		}
 		byHost := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { clouds[r.Host].Handler().ServeHTTP(w, r) })
@@ -89,15 +87,11 @@ func TestAKeyOfCloudsYAMLThatIsNotReadIsLoggedOnce(t *testing.T) {
 		a := another(sim, "depot")
 		path := filepath.Join(t.TempDir(), "clouds.yaml")
 		yaml := "clouds: {x: {auth: {auth_url: 'http://cloud.test/identity/v3', application_credential_id: %s, application_credential_secret: %s, region_name: mine}}}\n"
-		if err := os.WriteFile(path, fmt.Appendf(nil, yaml, a.ID, a.Secret), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, path, fmt.Appendf(nil, yaml, a.ID, a.Secret), 0o600)
 		conf := fmt.Sprintf("[Global]\nuse-clouds = true\nclouds-file = %s\ncloud = x\n", path)
 		d := start(t, []byte(conf), memnet.Transport(sim.Handler()))
 		made(t, d)
-		if err := os.WriteFile(d.CloudConf, []byte(conf+"# again\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, d.CloudConf, conf+"# again\n", 0o600)
 		time.Sleep(2 * time.Minute)
 		const line = `level=WARN msg="a key of clouds.yaml is not read"`
 		if log := d.Log.String(); strings.Count(log, line) != 1 || !strings.Contains(log, "auth.region_name is misplaced") {

@@ -61,7 +61,7 @@ func TestACloneIsCreatedInTheZoneOfItsSource(t *testing.T) {
 		d, ctx := startWith(t, simulated()), asSidecar(t)
 		source := must[*csi.CreateVolumeResponse](t)(d.CreateVolume(ctx, claim("pvc-1", func(r *csi.CreateVolumeRequest) { r.Parameters = map[string]string{"availability": "az2"} }))).GetVolume()
 		clone := must[*csi.CreateVolumeResponse](t)(d.CreateVolume(ctx, claim("pvc-2", func(r *csi.CreateVolumeRequest) {
-			r.VolumeContentSource = &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Volume{Volume: &csi.VolumeContentSource_VolumeSource{VolumeId: source.GetVolumeId()}}}
+			fromVolume(source.GetVolumeId())(r)
 		}))).GetVolume()
 		if diff := cmp.Diff(source.GetAccessibleTopology()[0].GetSegments(), clone.GetAccessibleTopology()[0].GetSegments()); diff != "" || clone.GetVolumeContext()["cinder.csi.openstack.org/resizeRequired"] != "true" {
 			t.Error(clone, diff)
@@ -88,8 +88,7 @@ func TestAFailedCreateReturnsTheReasonAndLeavesNothing(t *testing.T) {
 
 func TestCreateVolumeRetriedWhileTheFirstVolumeIsInErrorIsNotOK(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		sim := simulated()
-		d := startWith(t, sim)
+		sim, d := started(t)
 		sim.SetFault(openstacksim.Fault{Operation: openstacksim.CreateVolume, Times: 1})
 		impatient, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -179,26 +178,24 @@ func TestCreateVolumeWithAnImpossibleSizeIsOutOfRange(t *testing.T) {
 		"above the quota for one volume":    {[]func(*csi.CreateVolumeRequest){sized(9*gib, 0)}, "maximum allowed limit 8G"},
 		"the largest that the quota allows": {[]func(*csi.CreateVolumeRequest){sized(8*gib, 0)}, ""},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				sim := simulated()
-				sim.AddVolumeType(openstacksim.VolumeType{
-					Name: "two-to-three", ExtraSpecs: map[string]string{"provisioning:min_vol_size": "2", "provisioning:max_vol_size": "3"},
-				})
-				sim.SetQuota("demo", "per_volume_gigabytes", 8)
-				d := startWith(t, sim)
-				_, err := d.CreateVolume(asSidecar(t), claim("pvc-1", test.change...))
-				if test.text == "" {
-					if err != nil {
-						t.Error(err)
-					}
-					return
-				}
-				wantCode(t, err, codes.OutOfRange, test.text)
-				if n := len(listed(t, d)); n != 0 {
-					t.Errorf("%d volumes are left", n)
-				}
+		story(t, name, func(t *testing.T) {
+			sim := simulated()
+			sim.AddVolumeType(openstacksim.VolumeType{
+				Name: "two-to-three", ExtraSpecs: map[string]string{"provisioning:min_vol_size": "2", "provisioning:max_vol_size": "3"},
 			})
+			sim.SetQuota("demo", "per_volume_gigabytes", 8)
+			d := startWith(t, sim)
+			_, err := d.CreateVolume(asSidecar(t), claim("pvc-1", test.change...))
+			if test.text == "" {
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			wantCode(t, err, codes.OutOfRange, test.text)
+			if n := len(listed(t, d)); n != 0 {
+				t.Errorf("%d volumes are left", n)
+			}
 		})
 	}
 }
@@ -221,8 +218,7 @@ func TestInvalidClassesLeaveNothing(t *testing.T) {
 
 func TestHintsAndMetadataReachTheCloud(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		sim := simulated()
-		d := startWith(t, sim)
+		sim, d := started(t)
 		other := must[*csi.CreateVolumeResponse](t)(d.CreateVolume(asSidecar(t), claim("pvc-1"))).GetVolume().GetVolumeId()
 		must[*csi.CreateVolumeResponse](t)(d.CreateVolume(asSidecar(t), claim("pvc-2",
 			of("scheduler-hints", `{"different_host": "pvc-1"}`), of("metadata.claim", "${pvc.namespace}/${pvc.name}"),

@@ -19,6 +19,7 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim/dataplane"
+	"github.com/cinder-csi/cinder-csi/test/kit/csitest"
 	"github.com/cinder-csi/cinder-csi/test/kit/inprocess"
 	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
@@ -29,14 +30,8 @@ func withDisks(t *testing.T, options dataplane.Options) (*instance, *openstacksi
 	t.Helper()
 	testenv.NeedRoot(t)
 	testenv.NeedTools(t, "mkfs.ext4", "e2fsprogs", "mkfs.xfs", "xfsprogs", "mkfs.btrfs", "btrfs-progs")
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	plane, err := dataplane.New(filepath.Join(dir, "disks"), options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := testenv.Value(filepath.EvalSymlinks(t.TempDir()))(t)
+	plane := testenv.Value(dataplane.New(filepath.Join(dir, "disks"), options))(t)
 	t.Cleanup(func() {
 		mounts, err := os.ReadFile("/proc/self/mountinfo")
 		if err != nil || strings.Contains(string(mounts), dir) {
@@ -49,9 +44,7 @@ func withDisks(t *testing.T, options dataplane.Options) (*instance, *openstacksi
 	})
 	sim := openstacksim.New(openstacksim.Default())
 	sim.SetAllLatency(5 * time.Millisecond)
-	if err := sim.UseDataPlane(plane); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, sim.UseDataPlane(plane))
 	server := filepath.Join(dir, "disks", "servers", "by-name", "node-az1")
 	d := startWith(t, sim, "--config-drive-dir="+filepath.Join(server, "config-drive"), "--sys-root="+filepath.Join(server, "sys"), "--dev-root="+filepath.Join(server, "dev"))
 	return d, sim, dir
@@ -66,13 +59,10 @@ type used struct {
 }
 
 func capabilityOf(fsType string) *csi.VolumeCapability {
-	c := &csi.VolumeCapability{AccessMode: writer.GetAccessMode()}
 	if fsType == "block" {
-		c.AccessType = &csi.VolumeCapability_Block{Block: &csi.VolumeCapability_BlockVolume{}}
-	} else {
-		c.AccessType = &csi.VolumeCapability_Mount{Mount: &csi.VolumeCapability_MountVolume{FsType: fsType}}
+		return csitest.Single("")
 	}
-	return c
+	return csitest.Mounted(fsType)
 }
 
 func newUsed(t *testing.T, d *instance, dir, name, fsType string, gib int64, change ...func(*csi.CreateVolumeRequest)) *used {
@@ -92,10 +82,9 @@ func (u *used) stage(ctx context.Context) error {
 	if err := os.MkdirAll(u.staging(), 0o750); err != nil {
 		return err
 	}
-	_, err := u.NodeStageVolume(ctx, &csi.NodeStageVolumeRequest{
+	return outcome(u.NodeStageVolume(ctx, &csi.NodeStageVolumeRequest{
 		VolumeId: u.id, StagingTargetPath: u.staging(), VolumeCapability: u.capability, PublishContext: map[string]string{"DevicePath": "/dev/vdb"}, VolumeContext: u.context,
-	})
-	return err
+	}))
 }
 
 func (u *used) attach(t *testing.T) {
@@ -106,9 +95,7 @@ func (u *used) attach(t *testing.T) {
 func (u *used) up(t *testing.T) {
 	t.Helper()
 	u.attach(t)
-	if err := u.stage(asSidecar(t)); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, u.stage(asSidecar(t)))
 	must[*csi.NodePublishVolumeResponse](t)(u.NodePublishVolume(asSidecar(t), &csi.NodePublishVolumeRequest{
 		VolumeId: u.id, StagingTargetPath: u.staging(), TargetPath: u.target(), VolumeCapability: u.capability, VolumeContext: u.context,
 	}))
@@ -162,10 +149,7 @@ func (u *used) write(t *testing.T) [sha256.Size]byte {
 	t.Helper()
 	data := make([]byte, written)
 	_, _ = rand.Read(data) // it never fails
-	f, err := os.OpenFile(u.file(), os.O_WRONLY|os.O_CREATE, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := testenv.Value(os.OpenFile(u.file(), os.O_WRONLY|os.O_CREATE, 0o600))(t)
 	if _, err := f.Write(data); errors.Join(err, f.Sync(), f.Close()) != nil {
 		t.Fatal(err)
 	}
@@ -174,10 +158,7 @@ func (u *used) write(t *testing.T) [sha256.Size]byte {
 
 func (u *used) wantData(t *testing.T, what string, want [sha256.Size]byte) {
 	t.Helper()
-	f, err := os.Open(u.file())
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := testenv.Value(os.Open(u.file()))(t)
 	defer f.Close()
 	sum := sha256.New()
 	n, err := io.Copy(sum, io.LimitReader(f, written))
@@ -199,9 +180,7 @@ func mayGrowExt4(t *testing.T) bool {
 	t.Helper()
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData
-	if err := unix.Capget(&header, &data[0]); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, unix.Capget(&header, &data[0]))
 	return data[0].Effective&(1<<unix.CAP_SYS_RESOURCE) != 0
 }
 
@@ -233,7 +212,7 @@ func wholeLife(t *testing.T, d *instance, sim *openstacksim.Sim, dir, fsType str
 	snapshot := ready(t, d, snapshotRequest("snapshot-"+fsType, original.id)).GetSnapshotId()
 	second := original.write(t)
 	clone := newUsed(t, d, dir, "clone-"+fsType, fsType, larger, func(r *csi.CreateVolumeRequest) {
-		r.VolumeContentSource = &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Volume{Volume: &csi.VolumeContentSource_VolumeSource{VolumeId: original.id}}}
+		fromVolume(original.id)(r)
 	})
 	if grows {
 		original.expand(t, 3)
@@ -301,33 +280,23 @@ func TestTheDataOfABackupInCephIsRestoredAsItWas(t *testing.T) {
 	u := newUsed(t, d, dir, "pvc-1", "block", 1)
 	u.up(t)
 	data := []byte("behind 256 MiB of zeros " + rand.Text())
-	disk, err := os.OpenFile(u.target(), os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = disk.WriteAt(data, 300<<20)
-	if err := errors.Join(err, disk.Close()); err != nil {
-		t.Fatal(err)
-	}
+	disk := testenv.Value(os.OpenFile(u.target(), os.O_WRONLY, 0))(t)
+	_, err := disk.WriteAt(data, 300<<20)
+	testenv.Must(t, errors.Join(err, disk.Close()))
 	u.down(t)
 	backup := must[*csi.CreateSnapshotResponse](t)(unlessBusy(func() (*csi.CreateSnapshotResponse, error) {
 		return d.CreateSnapshot(asSidecar(t), &csi.CreateSnapshotRequest{Name: "backup", SourceVolumeId: u.id, Parameters: map[string]string{"type": "backup"}})
 	})).GetSnapshot()
 	restored := newUsed(t, d, dir, "pvc-2", "block", 2, func(r *csi.CreateVolumeRequest) {
-		r.VolumeContentSource = &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Snapshot{Snapshot: &csi.VolumeContentSource_SnapshotSource{SnapshotId: backup.GetSnapshotId()}}}
+		fromSnapshot(backup.GetSnapshotId())(r)
 	})
 	restored.up(t)
-	disk, err = os.Open(restored.target())
-	if err != nil {
-		t.Fatal(err)
-	}
+	disk = testenv.Value(os.Open(restored.target()))(t)
 	got := make([]byte, len(data))
 	if _, err := disk.ReadAt(got, 300<<20); err != nil || string(got) != string(data) {
 		t.Errorf("want %q, got %q, %v", data, got, err)
 	}
-	if err := disk.Close(); err != nil {
-		t.Error(err)
-	}
+	testenv.Check(t, disk.Close())
 	restored.down(t)
 }
 

@@ -21,31 +21,29 @@ func TestACallerReadsWhatAnRPCWaitedFor(t *testing.T) {
 	for _, rpc := range controllerRPCs {
 		t.Run(rpc.name, func(t *testing.T) {
 			for _, point := range waitingPoints(t, rpc) {
-				t.Run(point.name, func(t *testing.T) {
-					synctest.Test(t, func(t *testing.T) {
-						sim := simulated()
-						d := startWith(t, sim, "--with-capacity")
-						o := newObjects(t, d)
-						time.Sleep(time.Minute) // no reading is in the cache
-						remove := sim.SetFault(point.fault)
-						began := time.Now()
-						err := rpc.call(asSidecar(t), d, o)
-						took := time.Since(began).Round(100 * time.Millisecond)
-						remove()
-						if err == nil {
-							return // it goes on without this request
-						}
-						message := status.Convert(err).Message()
-						if took > 3*time.Minute-2*time.Second {
-							t.Errorf("it ended after %v, and its caller waits for three minutes: %v", took, err)
-						}
-						if status.Code(err) == codes.DeadlineExceeded && !strings.Contains(message, " since ") || !regexp.MustCompile(`volume|snapshot|backup|server|Cinder|Nova`).MatchString(message) {
-							t.Errorf("the caller reads nothing of what it waited for: %v", err)
-						}
-						if point.fault.Slow && status.Code(err) == codes.DeadlineExceeded && !strings.Contains(message, "req-") {
-							t.Errorf("the caller reads no request ID: %v", err)
-						}
-					})
+				story(t, point.name, func(t *testing.T) {
+					sim := simulated()
+					d := startWith(t, sim, "--with-capacity")
+					o := newObjects(t, d)
+					time.Sleep(time.Minute) // no reading is in the cache
+					remove := sim.SetFault(point.fault)
+					began := time.Now()
+					err := rpc.call(asSidecar(t), d, o)
+					took := time.Since(began).Round(100 * time.Millisecond)
+					remove()
+					if err == nil {
+						return // it goes on without this request
+					}
+					message := status.Convert(err).Message()
+					if took > 3*time.Minute-2*time.Second {
+						t.Errorf("it ended after %v, and its caller waits for three minutes: %v", took, err)
+					}
+					if status.Code(err) == codes.DeadlineExceeded && !strings.Contains(message, " since ") || !regexp.MustCompile(`volume|snapshot|backup|server|Cinder|Nova`).MatchString(message) {
+						t.Errorf("the caller reads nothing of what it waited for: %v", err)
+					}
+					if point.fault.Slow && status.Code(err) == codes.DeadlineExceeded && !strings.Contains(message, "req-") {
+						t.Errorf("the caller reads no request ID: %v", err)
+					}
 				})
 			}
 		})

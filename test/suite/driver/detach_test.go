@@ -12,6 +12,7 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/internal/memnet"
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 // What upstream does not, no. 6.
@@ -21,31 +22,22 @@ func TestUnpublishDeletesTheAttachmentOfADeletedServer(t *testing.T) {
 		d := start(t, withPassword(t), memnet.Transport(sim.Handler()))
 		az1, az2 := servers()
 		id := made(t, d)
-		if err := publish(t, d, id, az1); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, publish(t, d, id, az1))
 		sim.RemoveServer(az1, true)
-		if err := unpublish(t, d, id, az1); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, unpublish(t, d, id, az1))
 		if n := sent(sim, http.MethodDelete, "/attachments/"); n != 1 {
 			t.Errorf("%d deletions of records", n)
 		}
-		if err := publish(t, d, id, az2); err != nil {
-			t.Error(err)
-		}
+		testenv.Check(t, publish(t, d, id, az2))
 	})
 }
 
 func TestAnApplicationCredentialThatMayNotDeleteStaleAttachmentsNamesWhoCan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		sim := simulated()
-		d := startWith(t, sim)
+		sim, d := started(t)
 		az1, _ := servers()
 		id := made(t, d)
-		if err := publish(t, d, id, az1); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, publish(t, d, id, az1))
 		sim.RemoveServer(az1, true)
 		wantCode(t, unpublish(t, d, id, az1), codes.Unavailable, "An administrator who logs in with a password can run: openstack --os-volume-api-version 3.27 volume attachment delete ")
 	})
@@ -57,24 +49,20 @@ func TestAServerThatNovaDoesNotShowForAMomentKeepsItsVolume(t *testing.T) {
 		"Nova answers 403":   {Path: "/compute/v2.1/servers/**", Status: http.StatusForbidden},
 		"Nova does not know": {Path: "/compute/v2.1/servers/**", Drop: true},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				sim := simulated()
-				d := start(t, withPassword(t), memnet.Transport(sim.Handler()))
-				az1, _ := servers()
-				id := made(t, d)
-				if err := publish(t, d, id, az1); err != nil {
-					t.Fatal(err)
-				}
-				remove := sim.SetFault(fault)
-				if err := unpublish(t, d, id, az1); err == nil || sent(sim, http.MethodDelete, "/attachments/") != 0 {
-					t.Errorf("got %v", err)
-				}
-				remove()
-				if err := unpublish(t, d, id, az1); err != nil || len(listed(t, d)[id]) != 0 {
-					t.Error(err)
-				}
-			})
+		story(t, name, func(t *testing.T) {
+			sim := simulated()
+			d := start(t, withPassword(t), memnet.Transport(sim.Handler()))
+			az1, _ := servers()
+			id := made(t, d)
+			testenv.Must(t, publish(t, d, id, az1))
+			remove := sim.SetFault(fault)
+			if err := unpublish(t, d, id, az1); err == nil || sent(sim, http.MethodDelete, "/attachments/") != 0 {
+				t.Errorf("got %v", err)
+			}
+			remove()
+			if err := unpublish(t, d, id, az1); err != nil || len(listed(t, d)[id]) != 0 {
+				t.Error(err)
+			}
 		})
 	}
 }
@@ -86,9 +74,7 @@ func TestUnpublishWithoutANodeDetachesFromAll(t *testing.T) {
 		az1, az2 := servers()
 		id := made(t, d, multiattach)
 		for _, server := range []string{az1, az2} {
-			if err := publish(t, d, id, server); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, publish(t, d, id, server))
 		}
 		for range 2 {
 			if err := unpublish(t, d, id, ""); err != nil || len(listed(t, d)[id]) != 0 {
@@ -135,31 +121,29 @@ func abandoned(t *testing.T, takes time.Duration) (d *instance, id, az1 string) 
 // The VolumeAttachment is deleted while Nova is at an attach that nobody waits for any more. Once unpublish says OK, that attach has no effect.
 func TestUnpublishWaitsForTheEndOfAnAbandonedPublish(t *testing.T) {
 	for _, from := range []string{"the node", "every node"} {
-		t.Run(from, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				d, id, az1 := abandoned(t, 20*time.Second)
-				node, tries := az1, 0
-				if from == "every node" {
-					node = ""
+		story(t, from, func(t *testing.T) {
+			d, id, az1 := abandoned(t, 20*time.Second)
+			node, tries := az1, 0
+			if from == "every node" {
+				node = ""
+			}
+			for err := error(nil); ; time.Sleep(time.Second) {
+				if err = unpublish(t, d, id, node); err == nil {
+					break
 				}
-				for err := error(nil); ; time.Sleep(time.Second) {
-					if err = unpublish(t, d, id, node); err == nil {
-						break
-					}
-					if tries++; tries == 60 {
-						t.Fatal(err)
-					}
-					wantCode(t, err, codes.Aborted, "retry later")
+				if tries++; tries == 60 {
+					t.Fatal(err)
 				}
-				time.Sleep(time.Minute)
-				if got := listed(t, d)[id]; len(got) != 0 || tries == 0 {
-					t.Errorf("after %d tries unpublish was OK, and then it is at %v", tries, got)
-				}
-				_, az2 := servers()
-				if err := publish(t, d, id, az2); err != nil {
-					t.Errorf("elsewhere: %v", err)
-				}
-			})
+				wantCode(t, err, codes.Aborted, "retry later")
+			}
+			time.Sleep(time.Minute)
+			if got := listed(t, d)[id]; len(got) != 0 || tries == 0 {
+				t.Errorf("after %d tries unpublish was OK, and then it is at %v", tries, got)
+			}
+			_, az2 := servers()
+			if err := publish(t, d, id, az2); err != nil {
+				t.Errorf("elsewhere: %v", err)
+			}
 		})
 	}
 }
@@ -167,31 +151,26 @@ func TestUnpublishWaitsForTheEndOfAnAbandonedPublish(t *testing.T) {
 // A proxy gives up an attach, which Nova carries out later.
 func TestUnpublishWaitsForAPublishWhoseAnswerWasLost(t *testing.T) {
 	for _, from := range []string{"the node", "every node"} {
-		t.Run(from, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				sim := simulated()
-				d := startWith(t, sim)
-				az1, az2 := servers()
-				id := made(t, d)
-				sim.SetFault(openstacksim.Fault{
-					Method: http.MethodPost, Path: "/compute/**", Status: http.StatusGatewayTimeout, Late: 40 * time.Second, Times: 1,
-				})
-				wantCode(t, publish(t, d, id, az1), codes.Unavailable, "504")
-				node := az1
-				if from == "every node" {
-					node = ""
-				}
-				if err := unpublish(t, d, id, node); err != nil {
-					t.Fatal(err)
-				}
-				time.Sleep(2 * time.Minute)
-				if got := listed(t, d)[id]; len(got) != 0 || sent(sim, http.MethodDelete, "/os-volume_attachments/") != 1 {
-					t.Errorf("unpublish was OK, and then it is at %v", got)
-				}
-				if err := publish(t, d, id, az2); err != nil {
-					t.Errorf("elsewhere: %v", err)
-				}
+		story(t, from, func(t *testing.T) {
+			sim, d := started(t)
+			az1, az2 := servers()
+			id := made(t, d)
+			sim.SetFault(openstacksim.Fault{
+				Method: http.MethodPost, Path: "/compute/**", Status: http.StatusGatewayTimeout, Late: 40 * time.Second, Times: 1,
 			})
+			wantCode(t, publish(t, d, id, az1), codes.Unavailable, "504")
+			node := az1
+			if from == "every node" {
+				node = ""
+			}
+			testenv.Must(t, unpublish(t, d, id, node))
+			time.Sleep(2 * time.Minute)
+			if got := listed(t, d)[id]; len(got) != 0 || sent(sim, http.MethodDelete, "/os-volume_attachments/") != 1 {
+				t.Errorf("unpublish was OK, and then it is at %v", got)
+			}
+			if err := publish(t, d, id, az2); err != nil {
+				t.Errorf("elsewhere: %v", err)
+			}
 		})
 	}
 }
@@ -209,22 +188,17 @@ func TestUnpublishFromAServerThatCannotDetachVolumes(t *testing.T) {
 		"of unknown state": {func(s *openstacksim.Sim, id string) { s.SetServerStatus(id, "UNKNOWN", "") }, codes.Aborted, "vm_state unknown"},
 	} {
 		for memory, later := range map[string]time.Duration{"remembered": 0, "forgotten": time.Hour} {
-			t.Run(name+" and "+memory, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					sim := simulated()
-					d := startWith(t, sim)
-					az1, _ := servers()
-					id := made(t, d)
-					if err := publish(t, d, id, az1); err != nil {
-						t.Fatal(err)
-					}
-					test.spoil(sim, az1)
-					time.Sleep(later)
-					wantCode(t, unpublish(t, d, id, az1), test.code, test.text)
-					if v, _ := sim.VolumeState(id); len(v.Attachments) != 1 || v.Attachments[0].Status != "attached" || len(v.Disks) != 1 {
-						t.Errorf("the volume is not attached any more: %+v", v)
-					}
-				})
+			story(t, name+" and "+memory, func(t *testing.T) {
+				sim, d := started(t)
+				az1, _ := servers()
+				id := made(t, d)
+				testenv.Must(t, publish(t, d, id, az1))
+				test.spoil(sim, az1)
+				time.Sleep(later)
+				wantCode(t, unpublish(t, d, id, az1), test.code, test.text)
+				if v, _ := sim.VolumeState(id); len(v.Attachments) != 1 || v.Attachments[0].Status != "attached" || len(v.Disks) != 1 {
+					t.Errorf("the volume is not attached any more: %+v", v)
+				}
 			})
 		}
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/internal/memnet"
 	"github.com/cinder-csi/cinder-csi/test/kit/inprocess"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 func TestReadinessRevealsNoAddressAndNoUser(t *testing.T) {
@@ -49,10 +50,7 @@ func TestAnIdleHTTPConnectionIsClosed(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			d := startWith(t, simulated())
-			conn, err := d.Web.Dial(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			conn := testenv.Value(d.Web.Dial(t.Context()))(t)
 			defer conn.Close()
 			begin := time.Now()
 			written := make(chan struct{})
@@ -78,14 +76,9 @@ func TestAnIdleHTTPConnectionIsClosed(t *testing.T) {
 func TestAnAnswerThatNobodyReadsEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := startWith(t, simulated())
-		conn, err := d.Web.Dial(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		conn := testenv.Value(d.Web.Dial(t.Context()))(t)
 		defer conn.Close()
-		if _, err := io.WriteString(conn, "GET /metrics HTTP/1.1\r\nHost: driver\r\n\r\n"); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Value(io.WriteString(conn, "GET /metrics HTTP/1.1\r\nHost: driver\r\n\r\n"))(t)
 		time.Sleep(11 * time.Second)
 		if _, err := io.WriteString(conn, "x"); err == nil {
 			t.Error("the connection is still open")

@@ -52,20 +52,18 @@ func TestControllerExpandVolumeRefuses(t *testing.T) {
 		"an answer that is lost":      {fault: openstacksim.Fault{Path: "/volume/v3/*/volumes/*/action", After: true, Drop: true, Times: 1}, size: 2 << 30, code: codes.Unavailable},
 		"a cloud that does not allow": {fault: openstacksim.Fault{Path: "/volume/v3/*/volumes/*/action", Status: 403}, size: 2 << 30, code: codes.PermissionDenied},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				sim := simulated()
-				d, ctx := startWith(t, sim), asSidecar(t)
-				id := must[*csi.CreateVolumeResponse](t)(d.CreateVolume(ctx, claim("pvc-1"))).GetVolume().GetVolumeId()
-				if test.fault.Path != "" || test.fault.Operation != "" {
-					sim.SetFault(test.fault)
-				}
-				_, err := d.ControllerExpandVolume(ctx, larger(id, test.size, test.limit))
-				wantCode(t, err, test.code, test.text)
-				if test.fault.Drop { // the retry finds it done
-					must[*csi.ControllerExpandVolumeResponse](t)(d.ControllerExpandVolume(ctx, larger(id, test.size, test.limit)))
-				}
-			})
+		story(t, name, func(t *testing.T) {
+			sim := simulated()
+			d, ctx := startWith(t, sim), asSidecar(t)
+			id := must[*csi.CreateVolumeResponse](t)(d.CreateVolume(ctx, claim("pvc-1"))).GetVolume().GetVolumeId()
+			if test.fault.Path != "" || test.fault.Operation != "" {
+				sim.SetFault(test.fault)
+			}
+			_, err := d.ControllerExpandVolume(ctx, larger(id, test.size, test.limit))
+			wantCode(t, err, test.code, test.text)
+			if test.fault.Drop { // the retry finds it done
+				must[*csi.ControllerExpandVolumeResponse](t)(d.ControllerExpandVolume(ctx, larger(id, test.size, test.limit)))
+			}
 		})
 	}
 	synctest.Test(t, func(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
@@ -20,8 +21,16 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/internal/memnet"
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
+	"github.com/cinder-csi/cinder-csi/test/kit/csitest"
 	"github.com/cinder-csi/cinder-csi/test/kit/inprocess"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
+
+// story is a subtest in a bubble: only virtual time passes.
+func story(t *testing.T, name string, play func(t *testing.T)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { synctest.Test(t, play) })
+}
 
 // instance is a running driver and a client of it.
 type instance struct {
@@ -51,6 +60,13 @@ func simulated() *openstacksim.Sim {
 	return sim
 }
 
+// started is a driver on such a cloud.
+func started(t *testing.T) (*openstacksim.Sim, *instance) {
+	t.Helper()
+	sim := simulated()
+	return sim, startWith(t, sim)
+}
+
 // switched is a cloud that can be out of reach.
 type switched struct {
 	mu   sync.Mutex
@@ -78,10 +94,7 @@ func (s *switched) RoundTrip(r *http.Request) (*http.Response, error) {
 func project(t *testing.T, path string, content []byte) {
 	t.Helper()
 	dir, name := filepath.Dir(path), filepath.Base(path)
-	fresh, err := os.MkdirTemp(dir, "..2026_")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fresh := testenv.Value(os.MkdirTemp(dir, "..2026_"))(t)
 	for _, step := range []func() error{
 		func() error { return os.WriteFile(filepath.Join(fresh, name), content, 0o600) },
 		func() error { return os.Symlink(filepath.Base(fresh), filepath.Join(dir, "..data_tmp")) },
@@ -89,9 +102,7 @@ func project(t *testing.T, path string, content []byte) {
 		func() error { return os.RemoveAll(path) }, // a plain file at first
 		func() error { return os.Symlink(filepath.Join("..data", name), path) },
 	} {
-		if err := step(); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, step())
 	}
 }
 
@@ -168,24 +179,16 @@ func sent(sim *openstacksim.Sim, method string, parts ...string) int {
 	return n
 }
 
-var writer = &csi.VolumeCapability{
-	AccessType: &csi.VolumeCapability_Mount{Mount: &csi.VolumeCapability_MountVolume{}},
-	AccessMode: &csi.VolumeCapability_AccessMode{Mode: csi.VolumeCapability_AccessMode_SINGLE_NODE_WRITER},
-}
-
-// shared is a raw block volume for many nodes.
-var shared = &csi.VolumeCapability{
-	AccessType: &csi.VolumeCapability_Block{Block: &csi.VolumeCapability_BlockVolume{}},
-	AccessMode: &csi.VolumeCapability_AccessMode{Mode: csi.VolumeCapability_AccessMode_MULTI_NODE_MULTI_WRITER},
-}
-
-func claim(name string, change ...func(*csi.CreateVolumeRequest)) *csi.CreateVolumeRequest {
-	req := &csi.CreateVolumeRequest{Name: name, VolumeCapabilities: []*csi.VolumeCapability{writer}, CapacityRange: &csi.CapacityRange{RequiredBytes: 1 << 30}}
-	for _, c := range change {
-		c(req)
-	}
-	return req
-}
+// The requests of the sidecars, by short names.
+var (
+	writer       = csitest.Mounted("")
+	shared       = csitest.Shared()
+	claim        = csitest.Claim
+	wanted       = csitest.Wanted
+	multiattach  = csitest.Multiattach
+	fromVolume   = csitest.FromVolume
+	fromSnapshot = csitest.FromSnapshot
+)
 
 func of(key, value string) func(*csi.CreateVolumeRequest) {
 	return func(r *csi.CreateVolumeRequest) {
@@ -193,29 +196,6 @@ func of(key, value string) func(*csi.CreateVolumeRequest) {
 			r.Parameters = map[string]string{}
 		}
 		r.Parameters[key] = value
-	}
-}
-
-// wanted is a requirement as external-provisioner makes it: the nodes' labels, best first.
-func wanted(labels ...string) func(*csi.CreateVolumeRequest) {
-	return func(r *csi.CreateVolumeRequest) {
-		r.AccessibilityRequirements = &csi.TopologyRequirement{}
-		for _, label := range labels {
-			topology := &csi.Topology{Segments: map[string]string{zoneKey: label}}
-			r.AccessibilityRequirements.Preferred = append(r.AccessibilityRequirements.Preferred, topology)
-			r.AccessibilityRequirements.Requisite = append(r.AccessibilityRequirements.Requisite, topology)
-		}
-	}
-}
-
-func multiattach(r *csi.CreateVolumeRequest) {
-	r.VolumeCapabilities, r.Parameters = []*csi.VolumeCapability{shared}, map[string]string{"type": "multiattach"}
-}
-
-// fromSnapshot makes a claim's source a snapshot.
-func fromSnapshot(id string) func(*csi.CreateVolumeRequest) {
-	return func(r *csi.CreateVolumeRequest) {
-		r.VolumeContentSource = &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Snapshot{Snapshot: &csi.VolumeContentSource_SnapshotSource{SnapshotId: id}}}
 	}
 }
 
@@ -251,14 +231,12 @@ func made(t *testing.T, d *instance, change ...func(*csi.CreateVolumeRequest)) s
 
 func publish(t *testing.T, d *instance, id, node string) error {
 	t.Helper()
-	_, err := d.ControllerPublishVolume(asSidecar(t), &csi.ControllerPublishVolumeRequest{VolumeId: id, NodeId: node, VolumeCapability: writer})
-	return err
+	return outcome(d.ControllerPublishVolume(asSidecar(t), &csi.ControllerPublishVolumeRequest{VolumeId: id, NodeId: node, VolumeCapability: writer}))
 }
 
 func unpublish(t *testing.T, d *instance, id, node string) error {
 	t.Helper()
-	_, err := d.ControllerUnpublishVolume(asSidecar(t), &csi.ControllerUnpublishVolumeRequest{VolumeId: id, NodeId: node})
-	return err
+	return outcome(d.ControllerUnpublishVolume(asSidecar(t), &csi.ControllerUnpublishVolumeRequest{VolumeId: id, NodeId: node}))
 }
 
 // listed is what ListVolumes says: per volume id, the nodes it is published to.

@@ -49,33 +49,31 @@ func TestALenientDriverDropsHintsThatNameNoVolumeOfTheNamespace(t *testing.T) {
 // A claim may name up to 64 volumes, and external-provisioner retries a refused claim for ever.
 func TestTheHintsOfAClaimCostOneRequest(t *testing.T) {
 	for _, last := range []string{"pvc-0", "pvc-none"} {
-		t.Run(last, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				sim := simulated()
-				var names []string
-				for n := range 5 {
-					names = append(names, fmt.Sprint("pvc-", n))
+		story(t, last, func(t *testing.T) {
+			sim := simulated()
+			var names []string
+			for n := range 5 {
+				names = append(names, fmt.Sprint("pvc-", n))
+			}
+			d := annotated(t, sim, func() string { return strings.Join(append(names, last), " ") }, "--strict")
+			unannotated := startWith(t, sim)
+			for _, name := range names {
+				must[*csi.CreateVolumeResponse](t)(unannotated.CreateVolume(asSidecar(t), claim(name, ofClaim("shop", name))))
+			}
+			sim.ResetRequests()
+			_, err := d.CreateVolume(asSidecar(t), claim("pvc-new", ofClaim("shop", "new")))
+			if (err == nil) != (last == "pvc-0") {
+				t.Fatal(err)
+			}
+			lookups := 0
+			for _, r := range sim.Requests() {
+				if r.Method == http.MethodGet && !strings.Contains(r.Query, "name=pvc-new") && !strings.Contains(r.Query, "created_at") && strings.Contains(r.Path, "/volumes/detail") {
+					lookups++
 				}
-				d := annotated(t, sim, func() string { return strings.Join(append(names, last), " ") }, "--strict")
-				unannotated := startWith(t, sim)
-				for _, name := range names {
-					must[*csi.CreateVolumeResponse](t)(unannotated.CreateVolume(asSidecar(t), claim(name, ofClaim("shop", name))))
-				}
-				sim.ResetRequests()
-				_, err := d.CreateVolume(asSidecar(t), claim("pvc-new", ofClaim("shop", "new")))
-				if (err == nil) != (last == "pvc-0") {
-					t.Fatal(err)
-				}
-				lookups := 0
-				for _, r := range sim.Requests() {
-					if r.Method == http.MethodGet && !strings.Contains(r.Query, "name=pvc-new") && !strings.Contains(r.Query, "created_at") && strings.Contains(r.Path, "/volumes/detail") {
-						lookups++
-					}
-				}
-				if lookups != 1 {
-					t.Errorf("%d lookups", lookups)
-				}
-			})
+			}
+			if lookups != 1 {
+				t.Errorf("%d lookups", lookups)
+			}
 		})
 	}
 }

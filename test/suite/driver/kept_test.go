@@ -14,6 +14,7 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/internal/memnet"
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 // What a server still has, or may have, when its volume seems to be detached, and what a detach does about it.
@@ -35,38 +36,31 @@ func TestADetachEndsEveryAttachmentOfTheServer(t *testing.T) {
 		},
 		"a reservation of another server": {before: func(sim *openstacksim.Sim, id string) { sim.AddAttachment(id, az2, "reserved") }, stays: true},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				sim := simulated()
-				d := startWith(t, sim)
-				id := made(t, d)
-				if err := publish(t, d, id, az1); err != nil {
-					t.Fatal(err)
-				}
-				test.before(sim, id)
-				err := unpublish(t, d, id, az1)
-				if n := sent(sim, http.MethodDelete, "/attachments/"); test.stays && n != 0 {
-					t.Errorf("%d attachments deleted", n)
-				}
-				if test.stays {
-					return
-				}
-				if v, _ := sim.VolumeState(id); err != nil || v.Status != "available" {
-					t.Errorf("%v, and the volume is %s", err, v.Status)
-				}
-				if err := publish(t, d, id, az2); err != nil {
-					t.Errorf("the attach to the next server: %v", err)
-				}
-				if err := unpublish(t, d, id, az2); err != nil {
-					t.Error(err)
-				}
-				if test.harmless { // Cinder deletes a volume with a failed attachment, and the simulation does not
-					return
-				}
-				if _, err := d.DeleteVolume(asSidecar(t), &csi.DeleteVolumeRequest{VolumeId: id}); err != nil {
-					t.Errorf("the delete: %v", err)
-				}
-			})
+		story(t, name, func(t *testing.T) {
+			sim, d := started(t)
+			id := made(t, d)
+			testenv.Must(t, publish(t, d, id, az1))
+			test.before(sim, id)
+			err := unpublish(t, d, id, az1)
+			if n := sent(sim, http.MethodDelete, "/attachments/"); test.stays && n != 0 {
+				t.Errorf("%d attachments deleted", n)
+			}
+			if test.stays {
+				return
+			}
+			if v, _ := sim.VolumeState(id); err != nil || v.Status != "available" {
+				t.Errorf("%v, and the volume is %s", err, v.Status)
+			}
+			if err := publish(t, d, id, az2); err != nil {
+				t.Errorf("the attach to the next server: %v", err)
+			}
+			testenv.Check(t, unpublish(t, d, id, az2))
+			if test.harmless { // Cinder deletes a volume with a failed attachment, and the simulation does not
+				return
+			}
+			if _, err := d.DeleteVolume(asSidecar(t), &csi.DeleteVolumeRequest{VolumeId: id}); err != nil {
+				t.Errorf("the delete: %v", err)
+			}
 		})
 	}
 }
@@ -75,19 +69,14 @@ func TestADetachEndsEveryAttachmentOfTheServer(t *testing.T) {
 func TestADetachNamesAReservationThatCinderHides(t *testing.T) {
 	az1, az2 := servers()
 	synctest.Test(t, func(t *testing.T) {
-		sim := simulated()
-		d := startWith(t, sim)
+		sim, d := started(t)
 		id := made(t, d)
-		if err := publish(t, d, id, az1); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, publish(t, d, id, az1))
 		sim.FailLiveMigration(az1)
 		sim.SetFault(openstacksim.Fault{Path: "/volume/v3/*/attachments", Status: http.StatusForbidden})
 		wantCode(t, unpublish(t, d, id, az1), codes.FailedPrecondition, "volume attachment list --volume-id "+id)
 		sim.ClearFaults()
-		if err := unpublish(t, d, id, az1); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, unpublish(t, d, id, az1))
 		// One that is on its way elsewhere ends the call in time.
 		sim.SetLatency(openstacksim.Attach, 30*time.Second)
 		go func() { _ = publish(t, d, id, az2) }()
@@ -103,20 +92,15 @@ func TestADetachNamesAReservationThatCinderHides(t *testing.T) {
 func TestALeftoverOfAnAvailableVolumeStopsNoMove(t *testing.T) {
 	az1, az2 := servers()
 	synctest.Test(t, func(t *testing.T) {
-		sim := simulated()
-		d := startWith(t, sim)
+		sim, d := started(t)
 		id := made(t, d)
 		sim.AddAttachment(id, az1, "error_attaching")
 		sim.SetFault(openstacksim.Fault{Method: http.MethodDelete, Path: "/volume/v3/*/attachments/*", Status: http.StatusForbidden})
 		if v, _ := sim.VolumeState(id); v.Status != "available" {
 			t.Fatal(v.Status)
 		}
-		if err := unpublish(t, d, id, az1); err != nil {
-			t.Error(err)
-		}
-		if err := publish(t, d, id, az2); err != nil {
-			t.Error(err)
-		}
+		testenv.Check(t, unpublish(t, d, id, az1))
+		testenv.Check(t, publish(t, d, id, az2))
 	})
 }
 
@@ -125,24 +109,21 @@ func TestALeftoverOfAnAvailableVolumeStopsNoMove(t *testing.T) {
 func TestALeftoverThatCinderKeepsEndsNoDetach(t *testing.T) {
 	az1, _ := servers()
 	for _, left := range []string{"reserved", "attaching", "attached", "detaching"} {
-		t.Run(left, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				sim := simulated()
-				d := startWith(t, sim)
-				id := made(t, d)
-				attachment := sim.AddAttachment(id, az1, left)
-				sim.SetFault(openstacksim.Fault{
-					Method: http.MethodDelete, Path: "/volume/v3/*/attachments/*", Status: http.StatusConflict,
-					Message: "ConflictNovaUsingAttachment: Detach volume from instance " + az1 + " using the Compute API",
-				})
-				err := unpublish(t, d, id, az1)
-				if err == nil {
-					t.Fatalf("the detach counts as done, and the attachment is %s", left)
-				}
-				if text := status.Convert(err).Message(); !strings.Contains(text, "volume attachment delete "+attachment) {
-					t.Errorf("no command in %q", text)
-				}
+		story(t, left, func(t *testing.T) {
+			sim, d := started(t)
+			id := made(t, d)
+			attachment := sim.AddAttachment(id, az1, left)
+			sim.SetFault(openstacksim.Fault{
+				Method: http.MethodDelete, Path: "/volume/v3/*/attachments/*", Status: http.StatusConflict,
+				Message: "ConflictNovaUsingAttachment: Detach volume from instance " + az1 + " using the Compute API",
 			})
+			err := unpublish(t, d, id, az1)
+			if err == nil {
+				t.Fatalf("the detach counts as done, and the attachment is %s", left)
+			}
+			if text := status.Convert(err).Message(); !strings.Contains(text, "volume attachment delete "+attachment) {
+				t.Errorf("no command in %q", text)
+			}
 		})
 	}
 }
@@ -154,14 +135,10 @@ func TestAPlainDetachTakesFourRequests(t *testing.T) {
 		d := startWith(t, sim)
 		id := made(t, d)
 		az1, _ := servers()
-		if err := publish(t, d, id, az1); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, publish(t, d, id, az1))
 		time.Sleep(time.Minute - 10*time.Second)
 		sim.ResetRequests()
-		if err := unpublish(t, d, id, az1); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, unpublish(t, d, id, az1))
 		if n := len(sim.Requests()); n > 4 {
 			t.Errorf("%d requests: %v", n, sim.Requests())
 		}
@@ -175,13 +152,9 @@ func TestIDsInCapitalsNameTheSameObjects(t *testing.T) {
 		d := startWith(t, sim)
 		id := made(t, d)
 		az1, _ := servers()
-		if err := publish(t, d, strings.ToUpper(id), strings.ToUpper(az1)); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, publish(t, d, strings.ToUpper(id), strings.ToUpper(az1)))
 		for range 2 {
-			if err := unpublish(t, d, strings.ToUpper(id), strings.ToUpper(az1)); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, unpublish(t, d, strings.ToUpper(id), strings.ToUpper(az1)))
 			if v, _ := sim.VolumeState(id); v.Status != "available" || len(v.Disks) != 0 {
 				t.Errorf("detached, and the volume is %s at %v", v.Status, v.Disks)
 			}
@@ -195,21 +168,17 @@ func TestADetachWaitsForAVolumeThatIsBeingMoved(t *testing.T) {
 		takes time.Duration
 		code  codes.Code
 	}{"5 s": {5 * time.Second, codes.OK}, "70 s": {70 * time.Second, codes.OK}, "never": {time.Hour, codes.FailedPrecondition}} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				sim := openstacksim.New(openstacksim.Default())
-				d := startWith(t, sim)
-				id := made(t, d)
-				az1, _ := servers()
-				if err := publish(t, d, id, az1); err != nil {
-					t.Fatal(err)
-				}
-				sim.SetLatency(openstacksim.Detach, test.takes)
-				sim.SetMoving(id, true)
-				if err := unpublish(t, d, id, az1); status.Code(err) != test.code {
-					t.Error(err)
-				}
-			})
+		story(t, name, func(t *testing.T) {
+			sim := openstacksim.New(openstacksim.Default())
+			d := startWith(t, sim)
+			id := made(t, d)
+			az1, _ := servers()
+			testenv.Must(t, publish(t, d, id, az1))
+			sim.SetLatency(openstacksim.Detach, test.takes)
+			sim.SetMoving(id, true)
+			if err := unpublish(t, d, id, az1); status.Code(err) != test.code {
+				t.Error(err)
+			}
 		})
 	}
 }
@@ -233,20 +202,18 @@ func TestWhatTheBackendKeepsIsDeletedSoonAfter(t *testing.T) {
 			}
 		}, codes.FailedPrecondition, "Snapshot is busy"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				sim := openstacksim.New(openstacksim.Default())
-				d := startWith(t, sim)
-				id, remove := test.make(t, d, sim)
-				sim.SetMessageLag(200 * time.Millisecond)
-				time.Sleep(time.Minute)
-				sim.SetBusy(id, true)
-				time.AfterFunc(30*time.Second, func() { sim.SetBusy(id, false) })
-				wantCode(t, remove(), test.code, test.text)
-				if took, calls, err := repeated(remove); err != nil || took > time.Minute {
-					t.Errorf("%v after %v and %d calls", err, took, calls)
-				}
-			})
+		story(t, name, func(t *testing.T) {
+			sim := openstacksim.New(openstacksim.Default())
+			d := startWith(t, sim)
+			id, remove := test.make(t, d, sim)
+			sim.SetMessageLag(200 * time.Millisecond)
+			time.Sleep(time.Minute)
+			sim.SetBusy(id, true)
+			time.AfterFunc(30*time.Second, func() { sim.SetBusy(id, false) })
+			wantCode(t, remove(), test.code, test.text)
+			if took, calls, err := repeated(remove); err != nil || took > time.Minute {
+				t.Errorf("%v after %v and %d calls", err, took, calls)
+			}
 		})
 	}
 }
@@ -285,9 +252,7 @@ func TestASnapshotWithVolumesOfItIsKeptByTheBackend(t *testing.T) {
 		}
 		wantCode(t, remove(), codes.FailedPrecondition, "volumes created from the snapshot")
 		must[*csi.DeleteVolumeResponse](t)(d.DeleteVolume(asSidecar(t), &csi.DeleteVolumeRequest{VolumeId: v}))
-		if err := remove(); err != nil {
-			t.Error(err)
-		}
+		testenv.Check(t, remove())
 	})
 }
 
@@ -310,32 +275,28 @@ func TestAnObjectDeletedWhileAListIsReadIsNoFinalAnswer(t *testing.T) {
 			return outcome(d.ListSnapshots(asSidecar(t), &csi.ListSnapshotsRequest{MaxEntries: 1}))
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				config := openstacksim.Default()
-				config.PageSize = 2 // with 1, the marker would be the newest object
-				sim := openstacksim.New(config)
-				d := start(t, withPassword(t), memnet.Transport(sim.Handler()))
-				id := made(t, d)
-				for _, n := range []string{"1", "2", "3"} {
-					newBackup(t, d, "backup-"+n, id)
-					p, _ := sim.SnapshotState(ready(t, d, snapshotRequest("snapshot-"+n, id)).GetSnapshotId())
-					p.Metadata = nil // made by hand: the first one with metadata would end the list
-					if err := sim.PutSnapshot(p); err != nil {
-						t.Fatal(err)
-					}
+		story(t, name, func(t *testing.T) {
+			config := openstacksim.Default()
+			config.PageSize = 2 // with 1, the marker would be the newest object
+			sim := openstacksim.New(config)
+			d := start(t, withPassword(t), memnet.Transport(sim.Handler()))
+			id := made(t, d)
+			for _, n := range []string{"1", "2", "3"} {
+				newBackup(t, d, "backup-"+n, id)
+				p, _ := sim.SnapshotState(ready(t, d, snapshotRequest("snapshot-"+n, id)).GetSnapshotId())
+				p.Metadata = nil // made by hand: the first one with metadata would end the list
+				testenv.Must(t, sim.PutSnapshot(p))
+			}
+			sim.SetRetention(true)
+			if _, _, err := repeated(func() error {
+				err := call(t, d, id)
+				if err != nil && !slices.Contains(retryable, status.Code(err)) {
+					t.Errorf("final: %v", err)
 				}
-				sim.SetRetention(true)
-				if _, _, err := repeated(func() error {
-					err := call(t, d, id)
-					if err != nil && !slices.Contains(retryable, status.Code(err)) {
-						t.Errorf("final: %v", err)
-					}
-					return err
-				}); err != nil {
-					t.Error(err)
-				}
-			})
+				return err
+			}); err != nil {
+				t.Error(err)
+			}
 		})
 	}
 }

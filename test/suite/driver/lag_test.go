@@ -6,13 +6,13 @@ import (
 	"path"
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	"google.golang.org/grpc/status"
 
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 // laggingOperation is one RPC whose effect the reads show late.
@@ -80,9 +80,7 @@ var laggingOperations = []laggingOperation{
 
 func attachedFirst(t *testing.T, d *instance, id string) string {
 	az1, _ := servers()
-	if err := publish(t, d, id, az1); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, publish(t, d, id, az1))
 	return ""
 }
 
@@ -106,36 +104,34 @@ func repeated(call func() error) (took time.Duration, calls int, last error) {
 func TestALagOfTheDatabaseIsNoOutcome(t *testing.T) {
 	for _, op := range laggingOperations {
 		for _, lag := range []time.Duration{0, 400 * time.Millisecond, 2 * time.Second, 2800 * time.Millisecond} {
-			t.Run(op.name+" with a lag of "+lag.String(), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					sim := simulated()
-					sim.SetAllLatency(3 * time.Second)
-					sim.SetLatency(openstacksim.Answer, 20*time.Millisecond)
-					d := startWith(t, sim)
-					id, other := made(t, d), ""
-					if op.prepare != nil {
-						other = op.prepare(t, d, id)
-					}
-					time.Sleep(time.Minute)
-					sim.SetLag(lag)
-					sim.ResetRequests()
-					err := op.call(asSidecar(t), t, d, id, other)
-					if err != nil && !(op.name == "backup" && slices.Contains(retryable, status.Code(err))) { // a backup takes several calls without a lag too
-						t.Errorf("%s: %s", status.Code(err), status.Convert(err).Message())
-					}
-					time.Sleep(time.Second)
-					if _, calls, err := repeated(func() error { return op.call(asSidecar(t), t, d, id, other) }); err != nil {
-						t.Errorf("after %d more calls: %v", calls, err)
-					}
-					created := map[string]int{}
-					for _, r := range sim.Requests() {
-						if noun := path.Base(r.Path); r.Method == http.MethodPost && slices.Contains([]string{"volumes", "snapshots", "backups"}, noun) {
-							if created[noun]++; created[noun] > 1 {
-								t.Errorf("%d requests for new %s", created[noun], noun)
-							}
+			story(t, op.name+" with a lag of "+lag.String(), func(t *testing.T) {
+				sim := simulated()
+				sim.SetAllLatency(3 * time.Second)
+				sim.SetLatency(openstacksim.Answer, 20*time.Millisecond)
+				d := startWith(t, sim)
+				id, other := made(t, d), ""
+				if op.prepare != nil {
+					other = op.prepare(t, d, id)
+				}
+				time.Sleep(time.Minute)
+				sim.SetLag(lag)
+				sim.ResetRequests()
+				err := op.call(asSidecar(t), t, d, id, other)
+				if err != nil && !(op.name == "backup" && slices.Contains(retryable, status.Code(err))) { // a backup takes several calls without a lag too
+					t.Errorf("%s: %s", status.Code(err), status.Convert(err).Message())
+				}
+				time.Sleep(time.Second)
+				if _, calls, err := repeated(func() error { return op.call(asSidecar(t), t, d, id, other) }); err != nil {
+					t.Errorf("after %d more calls: %v", calls, err)
+				}
+				created := map[string]int{}
+				for _, r := range sim.Requests() {
+					if noun := path.Base(r.Path); r.Method == http.MethodPost && slices.Contains([]string{"volumes", "snapshots", "backups"}, noun) {
+						if created[noun]++; created[noun] > 1 {
+							t.Errorf("%d requests for new %s", created[noun], noun)
 						}
 					}
-				})
+				}
 			})
 		}
 	}
@@ -153,19 +149,17 @@ func TestALateOrHiddenMessageDoesNotMakeAFullZoneFinal(t *testing.T) {
 			sim.SetFault(openstacksim.Fault{Path: "/volume/v3/*/messages", Status: http.StatusForbidden})
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				sim := simulated()
-				sim.SetLatency(openstacksim.Answer, 20*time.Millisecond)
-				d := startWith(t, sim)
-				sim.SetFault(openstacksim.Fault{Operation: openstacksim.CreateVolume, Full: true, Times: 1})
-				spoil(sim)
-				if v, err := d.CreateVolume(asSidecar(t), claim("pvc-1", wanted("az1", "az2"))); err != nil {
-					t.Error(err)
-				} else if zone := v.GetVolume().GetAccessibleTopology()[0].GetSegments()[zoneKey]; zone != "az2" {
-					t.Errorf("in zone %s", zone)
-				}
-			})
+		story(t, name, func(t *testing.T) {
+			sim := simulated()
+			sim.SetLatency(openstacksim.Answer, 20*time.Millisecond)
+			d := startWith(t, sim)
+			sim.SetFault(openstacksim.Fault{Operation: openstacksim.CreateVolume, Full: true, Times: 1})
+			spoil(sim)
+			if v, err := d.CreateVolume(asSidecar(t), claim("pvc-1", wanted("az1", "az2"))); err != nil {
+				t.Error(err)
+			} else if zone := v.GetVolume().GetAccessibleTopology()[0].GetSegments()[zoneKey]; zone != "az2" {
+				t.Errorf("in zone %s", zone)
+			}
 		})
 	}
 }
@@ -176,38 +170,36 @@ func TestACallThatEndsBeforeItsObjectShowsMakesNoSecondOne(t *testing.T) {
 		if !slices.Contains([]string{"create", "clone", "snapshot", "restore a backup"}, op.name) {
 			continue
 		}
-		t.Run(op.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				sim := simulated()
-				sim.SetLatency(openstacksim.Answer, 20*time.Millisecond)
-				d := startWith(t, sim)
-				id, other := made(t, d), ""
-				if op.prepare != nil {
-					other = op.prepare(t, d, id)
-				}
-				time.Sleep(time.Minute)
-				sim.SetLag(2500 * time.Millisecond)
-				sim.ResetRequests()
-				ctx, leave := context.WithTimeout(t.Context(), 300*time.Millisecond)
-				defer leave()
-				if err := op.call(ctx, t, d, id, other); !slices.Contains(retryable, status.Code(err)) {
-					t.Error(err)
-				}
-				if _, _, err := repeated(func() error { return op.call(asSidecar(t), t, d, id, other) }); err != nil {
-					t.Error(err)
-				}
-				for _, noun := range []string{"volumes", "snapshots"} {
-					n := 0
-					for _, r := range sim.Requests() {
-						if r.Method == http.MethodPost && path.Base(r.Path) == noun {
-							n++
-						}
-					}
-					if n > 1 {
-						t.Errorf("%d requests for new %s", n, noun)
+		story(t, op.name, func(t *testing.T) {
+			sim := simulated()
+			sim.SetLatency(openstacksim.Answer, 20*time.Millisecond)
+			d := startWith(t, sim)
+			id, other := made(t, d), ""
+			if op.prepare != nil {
+				other = op.prepare(t, d, id)
+			}
+			time.Sleep(time.Minute)
+			sim.SetLag(2500 * time.Millisecond)
+			sim.ResetRequests()
+			ctx, leave := context.WithTimeout(t.Context(), 300*time.Millisecond)
+			defer leave()
+			if err := op.call(ctx, t, d, id, other); !slices.Contains(retryable, status.Code(err)) {
+				t.Error(err)
+			}
+			if _, _, err := repeated(func() error { return op.call(asSidecar(t), t, d, id, other) }); err != nil {
+				t.Error(err)
+			}
+			for _, noun := range []string{"volumes", "snapshots"} {
+				n := 0
+				for _, r := range sim.Requests() {
+					if r.Method == http.MethodPost && path.Base(r.Path) == noun {
+						n++
 					}
 				}
-			})
+				if n > 1 {
+					t.Errorf("%d requests for new %s", n, noun)
+				}
+			}
 		})
 	}
 }
@@ -231,25 +223,23 @@ func TestWhatTheDriverHasJustCreatedIsNotGone(t *testing.T) {
 		}, removeSnapshot},
 		"backups": {func(t *testing.T, d *instance, source string) string { return newBackup(t, d, "backup-1", source) }, removeSnapshot},
 	} {
-		t.Run(noun, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				sim := simulated()
-				sim.SetAllLatency(10 * time.Millisecond)
-				d := startWith(t, sim)
-				id := test.create(t, d, made(t, d))
-				visible := func() bool {
-					_, volume := sim.VolumeState(id)
-					_, snapshot := sim.SnapshotState(id)
-					return volume || snapshot
-				}
-				if !visible() {
-					t.Fatal("nothing was created")
-				}
-				sim.SetFault(openstacksim.Fault{Path: "/volume/v3/*/" + noun + "/" + id, Status: http.StatusNotFound, Body: `{"itemNotFound": {"code": 404, "message": "It could not be found."}}`, Times: 2})
-				if err := test.remove(t, d, id); err != nil || visible() {
-					t.Errorf("%v, and it is there: %t", err, visible())
-				}
-			})
+		story(t, noun, func(t *testing.T) {
+			sim := simulated()
+			sim.SetAllLatency(10 * time.Millisecond)
+			d := startWith(t, sim)
+			id := test.create(t, d, made(t, d))
+			visible := func() bool {
+				_, volume := sim.VolumeState(id)
+				_, snapshot := sim.SnapshotState(id)
+				return volume || snapshot
+			}
+			if !visible() {
+				t.Fatal("nothing was created")
+			}
+			sim.SetFault(openstacksim.Fault{Path: "/volume/v3/*/" + noun + "/" + id, Status: http.StatusNotFound, Body: `{"itemNotFound": {"code": 404, "message": "It could not be found."}}`, Times: 2})
+			if err := test.remove(t, d, id); err != nil || visible() {
+				t.Errorf("%v, and it is there: %t", err, visible())
+			}
 		})
 	}
 }

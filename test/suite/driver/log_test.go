@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net"
 	"net/http"
-	"os"
 	"regexp"
 	"strings"
 	"sync/atomic"
@@ -18,6 +17,8 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/memnet"
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
 	"github.com/cinder-csi/cinder-csi/test/kit/inprocess"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 func TestTheLogHasOneLineForEachRPCWithItsObjectsAndRequests(t *testing.T) {
@@ -49,17 +50,12 @@ func TestTheLogHasOneLineForEachRPCWithItsObjectsAndRequests(t *testing.T) {
 
 func TestTheLogSaysWhereAnRPCHangsBeforeItEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		sim := simulated()
-		d := startWith(t, sim)
+		sim, d := started(t)
 		node, _ := servers()
 		id := made(t, d)
-		if err := publish(t, d, id, node); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, publish(t, d, id, node))
 		sim.SetLatency(openstacksim.Detach, 100*time.Second)
-		if err := unpublish(t, d, id, node); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, unpublish(t, d, id, node))
 		line := `msg="rpc in progress" method=ControllerUnpublishVolume volume=` + id + ` server=` + node + ` duration=(15|30|1m0)s step="waiting for volume ` + id +
 			` to become detached from server ` + node + `" step_duration=\d+m?\d*s state="volume ` + id + `: its status is detaching" requests=\[req-`
 		if n := len(regexp.MustCompile(line).FindAllString(d.Log.String(), -1)); n != 3 {
@@ -134,45 +130,40 @@ func TestAnUnencryptedCatalogURLIsLoggedOnceAndCounted(t *testing.T) {
 		"always":           nil,
 		"first login late": nil,
 		"reloaded": func(t *testing.T, d *instance, _ *weakening) {
-			conf, err := os.ReadFile(d.CloudConf)
-			if err != nil {
-				t.Fatal(err)
-			}
+			conf := testfile.Read(t, d.CloudConf)
 			reload(t, d, bytes.Replace(conf, []byte("[Global]"), []byte("[Global]\nos-endpoint-type=public"), 1))
 		},
 		"token renewed":     func(*testing.T, *instance, *weakening) { time.Sleep(2 * time.Hour) },
 		"the service moved": func(_ *testing.T, _ *instance, w *weakening) { w.moved.Store(true) },
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				config := openstacksim.Default()
-				config.TokenLifetime = time.Hour
-				sim := openstacksim.New(config)
-				w := &weakening{next: memnet.Transport(sim.Handler())}
-				w.weak.Store(change == nil)
-				w.down.Store(name == "first login late")
-				d := start(t, sim.CloudConf(strings.Replace(inprocess.URL, "http:", "https:", 1)), w)
-				time.Sleep(5 * time.Minute)
-				w.down.Store(false)
-				made(t, d)
-				if change != nil {
-					if n := d.Metric(t, "cinder_csi_config_insecure_settings"); n != 0 || strings.Contains(d.Log.String(), "not encrypted") {
-						t.Fatalf("before the change: %v settings, log\n%s", n, d.Log)
-					}
-					w.weak.Store(true)
-					change(t, d, w)
+		story(t, name, func(t *testing.T) {
+			config := openstacksim.Default()
+			config.TokenLifetime = time.Hour
+			sim := openstacksim.New(config)
+			w := &weakening{next: memnet.Transport(sim.Handler())}
+			w.weak.Store(change == nil)
+			w.down.Store(name == "first login late")
+			d := start(t, sim.CloudConf(strings.Replace(inprocess.URL, "http:", "https:", 1)), w)
+			time.Sleep(5 * time.Minute)
+			w.down.Store(false)
+			made(t, d)
+			if change != nil {
+				if n := d.Metric(t, "cinder_csi_config_insecure_settings"); n != 0 || strings.Contains(d.Log.String(), "not encrypted") {
+					t.Fatalf("before the change: %v settings, log\n%s", n, d.Log)
 				}
-				for range 3 {
-					_, _ = d.ListVolumes(asSidecar(t), &csi.ListVolumesRequest{})
-					time.Sleep(time.Minute)
-				}
-				if log := d.Log.String(); strings.Count(log, "which is not encrypted") != 1 || !strings.Contains(log, "the catalog has http://cloud.test/volume/v3/") {
-					t.Errorf("want the warning once in\n%s", log)
-				}
-				if n := d.Metric(t, "cinder_csi_config_insecure_settings"); n != 1 {
-					t.Errorf("%v settings are counted, want 1", n)
-				}
-			})
+				w.weak.Store(true)
+				change(t, d, w)
+			}
+			for range 3 {
+				_, _ = d.ListVolumes(asSidecar(t), &csi.ListVolumesRequest{})
+				time.Sleep(time.Minute)
+			}
+			if log := d.Log.String(); strings.Count(log, "which is not encrypted") != 1 || !strings.Contains(log, "the catalog has http://cloud.test/volume/v3/") {
+				t.Errorf("want the warning once in\n%s", log)
+			}
+			if n := d.Metric(t, "cinder_csi_config_insecure_settings"); n != 1 {
+				t.Errorf("%v settings are counted, want 1", n)
+			}
 		})
 	}
 }

@@ -39,22 +39,19 @@ func TestControllerModifyVolumeRefuses(t *testing.T) {
 			parameters: map[string]string{"type": "multiattach"}, code: codes.DeadlineExceeded, retry: true,
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				sim := simulated()
-				d := startWith(t, sim)
-				id := must[*csi.CreateVolumeResponse](t)(d.CreateVolume(asSidecar(t), claim("pvc-1"))).GetVolume().GetVolumeId()
-				if test.fault.Path != "" || test.fault.Operation != "" {
-					sim.SetFault(test.fault)
-				}
-				ctx := asSidecar(t)
-				_, err := d.ControllerModifyVolume(ctx, changed(id, test.parameters))
-				wantCode(t, err, test.code, test.text)
-				if test.retry {
-					synctest.Wait() // the server's side ends too
-					must[*csi.ControllerModifyVolumeResponse](t)(d.ControllerModifyVolume(asSidecar(t), changed(id, test.parameters)))
-				}
-			})
+		story(t, name, func(t *testing.T) {
+			sim, d := started(t)
+			id := must[*csi.CreateVolumeResponse](t)(d.CreateVolume(asSidecar(t), claim("pvc-1"))).GetVolume().GetVolumeId()
+			if test.fault.Path != "" || test.fault.Operation != "" {
+				sim.SetFault(test.fault)
+			}
+			ctx := asSidecar(t)
+			_, err := d.ControllerModifyVolume(ctx, changed(id, test.parameters))
+			wantCode(t, err, test.code, test.text)
+			if test.retry {
+				synctest.Wait() // the server's side ends too
+				must[*csi.ControllerModifyVolumeResponse](t)(d.ControllerModifyVolume(asSidecar(t), changed(id, test.parameters)))
+			}
 		})
 	}
 	synctest.Test(t, func(t *testing.T) {

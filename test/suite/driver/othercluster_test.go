@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 const database = "99999999-0000-4000-8000-000000000001"
@@ -26,24 +27,18 @@ func TestAServerWithoutTheRequiredMetadataGetsNoVolume(t *testing.T) {
 		"both":                        {required: "openshiftClusterID=a,role=k8s-node", tags: []string{"openshiftClusterID=a"}, other: []string{"openshiftClusterID=a"}, refused: "role=k8s-node"},
 		"one of both kinds is enough": {required: "role=worker", tags: []string{"role=worker"}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				sim := simulated()
-				sim.AddServer(openstacksim.Server{ID: database, Name: "database", Project: "demo", Zone: "az1", Metadata: map[string]string{"role": "database"}, Tags: test.other})
-				sim.SetServerTags(az1, test.tags...)
-				d := startWith(t, sim, "--server-metadata="+test.required)
-				id := made(t, d)
-				wantCode(t, publish(t, d, id, database), codes.PermissionDenied, "it has "+cmp.Or(test.refused, test.required)+" neither in its metadata nor as a tag")
-				if n := sent(sim, http.MethodPost, "/os-volume_attachments"); n != 0 {
-					t.Errorf("%d attach requests", n)
-				}
-				if err := publish(t, d, id, az1); err != nil {
-					t.Error(err)
-				}
-				if err := unpublish(t, d, id, az1); err != nil {
-					t.Error(err)
-				}
-			})
+		story(t, name, func(t *testing.T) {
+			sim := simulated()
+			sim.AddServer(openstacksim.Server{ID: database, Name: "database", Project: "demo", Zone: "az1", Metadata: map[string]string{"role": "database"}, Tags: test.other})
+			sim.SetServerTags(az1, test.tags...)
+			d := startWith(t, sim, "--server-metadata="+test.required)
+			id := made(t, d)
+			wantCode(t, publish(t, d, id, database), codes.PermissionDenied, "it has "+cmp.Or(test.refused, test.required)+" neither in its metadata nor as a tag")
+			if n := sent(sim, http.MethodPost, "/os-volume_attachments"); n != 0 {
+				t.Errorf("%d attach requests", n)
+			}
+			testenv.Check(t, publish(t, d, id, az1))
+			testenv.Check(t, unpublish(t, d, id, az1))
 		})
 	}
 }
@@ -62,28 +57,24 @@ func TestAServerWithoutTheRequiredMetadataKeepsItsVolumes(t *testing.T) {
 		"it is deleted":       {node: database, remove: true},
 		"all and one is gone": {remove: true},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				sim := simulated()
-				sim.AddServer(openstacksim.Server{ID: database, Name: "database", Project: "demo", Zone: "az1", Metadata: map[string]string{"role": "database"}})
-				id := made(t, startWith(t, sim))
-				if err := publish(t, startWith(t, sim), id, database); err != nil {
-					t.Fatal(err)
-				}
-				if test.remove {
-					sim.RemoveServer(database, false)
-				}
-				if test.fault.Path != "" {
-					sim.SetFault(test.fault)
-				}
-				d := startWith(t, sim, "--server-metadata=role=k8s-node")
-				sim.ResetRequests()
-				err := unpublish(t, d, id, test.node)
-				wantCode(t, err, test.code, "")
-				if n := sent(sim, http.MethodDelete, "/os-volume_attachments/"); err != nil && n != 0 {
-					t.Errorf("%d detach requests", n)
-				}
-			})
+		story(t, name, func(t *testing.T) {
+			sim := simulated()
+			sim.AddServer(openstacksim.Server{ID: database, Name: "database", Project: "demo", Zone: "az1", Metadata: map[string]string{"role": "database"}})
+			id := made(t, startWith(t, sim))
+			testenv.Must(t, publish(t, startWith(t, sim), id, database))
+			if test.remove {
+				sim.RemoveServer(database, false)
+			}
+			if test.fault.Path != "" {
+				sim.SetFault(test.fault)
+			}
+			d := startWith(t, sim, "--server-metadata=role=k8s-node")
+			sim.ResetRequests()
+			err := unpublish(t, d, id, test.node)
+			wantCode(t, err, test.code, "")
+			if n := sent(sim, http.MethodDelete, "/os-volume_attachments/"); err != nil && n != 0 {
+				t.Errorf("%d detach requests", n)
+			}
 		})
 	}
 }

@@ -47,14 +47,10 @@ func TestTheDriverSurvivesAnOutageOfKeystoneAtTheStartAndOfTheCloudLater(t *test
 		for name, call := range map[string]func() error{
 			"create": func() error { _, err := d.CreateVolume(asSidecar(t), claim("pvc-2")); return err },
 			"get": func() error {
-				_, err := d.ControllerGetVolume(asSidecar(t), &csi.ControllerGetVolumeRequest{VolumeId: id})
-				return err
+				return outcome(d.ControllerGetVolume(asSidecar(t), &csi.ControllerGetVolumeRequest{VolumeId: id}))
 			},
-			"delete": func() error {
-				_, err := d.DeleteVolume(asSidecar(t), &csi.DeleteVolumeRequest{VolumeId: id})
-				return err
-			},
-			"list": func() error { _, err := d.ListVolumes(asSidecar(t), &csi.ListVolumesRequest{}); return err },
+			"delete": func() error { return outcome(d.DeleteVolume(asSidecar(t), &csi.DeleteVolumeRequest{VolumeId: id})) },
+			"list":   func() error { _, err := d.ListVolumes(asSidecar(t), &csi.ListVolumesRequest{}); return err },
 		} {
 			if err := call(); status.Code(err) != codes.Unavailable {
 				t.Errorf("%s: want Unavailable, got %v", name, err)
@@ -77,20 +73,18 @@ func TestSidecarsWaitForTheFirstLoginButNotUntilARestart(t *testing.T) {
 		"wrong credentials": {"wrong", []bool{false, false, false, true}},
 		"right credentials": {"sim-appcred-secret", []bool{true, true, true, true}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				sim := simulated()
-				conf := bytes.Replace(sim.CloudConf(inprocess.URL), []byte("sim-appcred-secret"), []byte(test.secret), 1)
-				d := start(t, conf, memnet.Transport(sim.Handler()))
-				began := time.Now()
-				for i, after := range []time.Duration{time.Second, time.Minute, 89 * time.Second, 91 * time.Second} {
-					time.Sleep(time.Until(began.Add(after))) // virtual
-					answer := must[*csi.ProbeResponse](t)(d.Probe(asSidecar(t), &csi.ProbeRequest{}))
-					if got := answer.GetReady().GetValue(); got != test.want[i] {
-						t.Errorf("after %s: want ready %t, got %t", after, test.want[i], got)
-					}
+		story(t, name, func(t *testing.T) {
+			sim := simulated()
+			conf := bytes.Replace(sim.CloudConf(inprocess.URL), []byte("sim-appcred-secret"), []byte(test.secret), 1)
+			d := start(t, conf, memnet.Transport(sim.Handler()))
+			began := time.Now()
+			for i, after := range []time.Duration{time.Second, time.Minute, 89 * time.Second, 91 * time.Second} {
+				time.Sleep(time.Until(began.Add(after))) // virtual
+				answer := must[*csi.ProbeResponse](t)(d.Probe(asSidecar(t), &csi.ProbeRequest{}))
+				if got := answer.GetReady().GetValue(); got != test.want[i] {
+					t.Errorf("after %s: want ready %t, got %t", after, test.want[i], got)
 				}
-			})
+			}
 		})
 	}
 }
@@ -113,15 +107,11 @@ func TestWrongCredentialsAreLoggedAndDoNotEndTheDriver(t *testing.T) {
 
 func TestA404RightAfterARenewedLoginIsNotFound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		sim := simulated()
-		d := startWith(t, sim)
+		sim, d := started(t)
 		id := made(t, d)
 		must[*csi.DeleteVolumeResponse](t)(d.DeleteVolume(asSidecar(t), &csi.DeleteVolumeRequest{VolumeId: id}))
 		for name, call := range map[string]func() error{
-			"delete": func() error {
-				_, err := d.DeleteVolume(asSidecar(t), &csi.DeleteVolumeRequest{VolumeId: id})
-				return err
-			},
+			"delete":    func() error { return outcome(d.DeleteVolume(asSidecar(t), &csi.DeleteVolumeRequest{VolumeId: id})) },
 			"unpublish": func() error { az1, _ := servers(); return unpublish(t, d, id, az1) },
 		} {
 			sim.ResetRequests()

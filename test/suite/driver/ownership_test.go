@@ -18,6 +18,7 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 // byName are the creates that find what another cluster created: two clusters that come from one copy of etcd have the same names. With
@@ -80,15 +81,11 @@ func rewrite(t *testing.T, sim *openstacksim.Sim, volume func(*openstacksim.Volu
 	t.Helper()
 	for _, v := range sim.VolumeStates() {
 		volume(&v)
-		if err := sim.PutVolume(v); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, sim.PutVolume(v))
 	}
 	for _, p := range sim.SnapshotStates() {
 		snapshot(&p)
-		if err := sim.PutSnapshot(p); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, sim.PutSnapshot(p))
 	}
 }
 
@@ -109,9 +106,7 @@ type belonging struct {
 func unmarkedOn(t *testing.T, sim *openstacksim.Sim, o objects, tags ...string) {
 	t.Helper()
 	for _, id := range []string{o.volume, o.source} {
-		if err := publish(t, startWith(t, sim), id, o.az1); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, publish(t, startWith(t, sim), id, o.az1))
 	}
 	unmark(t, sim, true, true)
 	sim.SetServerTags(o.az1, tags...)
@@ -460,9 +455,7 @@ func TestTwoClustersWithTheSameUIDsKeepTheirVolumesApart(t *testing.T) {
 				time.Sleep(time.Minute)
 				for _, d := range []*instance{one, two} { // and each finds its own again
 					r := must[*csi.CreateVolumeResponse](t)(d.CreateVolume(asSidecar(t), claim("pvc-both")))
-					if err := publish(t, d, r.GetVolume().GetVolumeId(), openstacksim.Default().Servers[0].ID); err != nil {
-						t.Error(err)
-					}
+					testenv.Check(t, publish(t, d, r.GetVolume().GetVolumeId(), openstacksim.Default().Servers[0].ID))
 				}
 			})
 		})
@@ -538,9 +531,7 @@ func TestAForeignSnapshotWithTheNameOfABackupIsNotInItsWay(t *testing.T) {
 		if again := newBackup(t, one, "backup-1", id); again != backup {
 			t.Errorf("the repeated call made another backup, %s instead of %s", again, backup)
 		}
-		if err := outcome(one.DeleteSnapshot(asSidecar(t), &csi.DeleteSnapshotRequest{SnapshotId: backup})); err != nil {
-			t.Error(err)
-		}
+		testenv.Check(t, outcome(one.DeleteSnapshot(asSidecar(t), &csi.DeleteSnapshotRequest{SnapshotId: backup})))
 		if _, found := sim.SnapshotState(backup); found {
 			t.Error("the backup is still there")
 		}
@@ -577,9 +568,7 @@ func TestTheErrorOfAStrictDriverPrintsTheCommandThatTakesAVolumeOver(t *testing.
 		rewrite(t, sim, func(v *openstacksim.VolumeState) {
 			v.Metadata = map[string]string{"cinder.csi.openstack.org/cluster": "two"}
 		}, func(*openstacksim.SnapshotState) {})
-		if err := publish(t, d, id, az1); err != nil {
-			t.Error(err)
-		}
+		testenv.Check(t, publish(t, d, id, az1))
 	})
 }
 

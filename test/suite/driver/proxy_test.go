@@ -15,6 +15,7 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/internal/memnet"
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 // The answers of proxies without a route to the service, of firewalls, and of gateways: no JSON of the service, and no request ID.
@@ -31,8 +32,7 @@ func rpcs(t *testing.T, d *instance, id, free, snapshot, backup string) map[stri
 	az1, _ := servers()
 	remove := func(id string) func() error {
 		return func() error {
-			_, err := d.DeleteSnapshot(asSidecar(t), &csi.DeleteSnapshotRequest{SnapshotId: id})
-			return err
+			return outcome(d.DeleteSnapshot(asSidecar(t), &csi.DeleteSnapshotRequest{SnapshotId: id}))
 		}
 	}
 	return map[string]func() error{
@@ -42,17 +42,13 @@ func rpcs(t *testing.T, d *instance, id, free, snapshot, backup string) map[stri
 		"detach from all": func() error { return unpublish(t, d, id, "") },
 		"expand":          func() error { _, err := d.ControllerExpandVolume(asSidecar(t), larger(id, 2<<30, 0)); return err },
 		"modify": func() error {
-			_, err := d.ControllerModifyVolume(asSidecar(t), changed(id, map[string]string{"type": "__DEFAULT__"}))
-			return err
+			return outcome(d.ControllerModifyVolume(asSidecar(t), changed(id, map[string]string{"type": "__DEFAULT__"})))
 		},
 		"snapshot":            func() error { _, err := d.CreateSnapshot(asSidecar(t), snapshotRequest("snapshot-2", id)); return err },
 		"backup":              func() error { _, err := d.CreateSnapshot(asSidecar(t), archive("backup-2", id)); return err },
 		"delete the snapshot": remove(snapshot),
 		"delete the backup":   remove(backup),
-		"delete the volume": func() error {
-			_, err := d.DeleteVolume(asSidecar(t), &csi.DeleteVolumeRequest{VolumeId: id})
-			return err
-		},
+		"delete the volume":   func() error { return outcome(d.DeleteVolume(asSidecar(t), &csi.DeleteVolumeRequest{VolumeId: id})) },
 	}
 }
 
@@ -61,28 +57,23 @@ func TestTheAnswerOfAProxyEndsNoRPC(t *testing.T) {
 	for _, service := range []string{"/volume/**", "/compute/**"} {
 		for _, page := range []string{ingressPage, nginxPage} {
 			for _, code := range []int{400, 401, 403, 404, 405, 409, 413, 429, 501} {
-				t.Run(fmt.Sprintf("%s %d %.7s", service, code, page), func(t *testing.T) {
-					synctest.Test(t, func(t *testing.T) {
-						sim := simulated()
-						d := startWith(t, sim)
-						id := made(t, d)
-						backup := newBackup(t, d, "backup-1", id)
-						snapshot := ready(t, d, snapshotRequest("snapshot-1", id)).GetSnapshotId()
-						if err := publish(t, d, id, az1); err != nil {
-							t.Fatal(err)
+				story(t, fmt.Sprintf("%s %d %.7s", service, code, page), func(t *testing.T) {
+					sim, d := started(t)
+					id := made(t, d)
+					backup := newBackup(t, d, "backup-1", id)
+					snapshot := ready(t, d, snapshotRequest("snapshot-1", id)).GetSnapshotId()
+					testenv.Must(t, publish(t, d, id, az1))
+					free := must[*csi.CreateVolumeResponse](t)(d.CreateVolume(asSidecar(t), claim("pvc-free"))).GetVolume().GetVolumeId()
+					time.Sleep(time.Minute)
+					sim.SetFault(openstacksim.Fault{Path: service, Status: code, Body: page})
+					for what, call := range rpcs(t, d, id, free, snapshot, backup) {
+						if service == "/compute/**" && what != "attach" && !strings.HasPrefix(what, "detach") {
+							continue
 						}
-						free := must[*csi.CreateVolumeResponse](t)(d.CreateVolume(asSidecar(t), claim("pvc-free"))).GetVolume().GetVolumeId()
-						time.Sleep(time.Minute)
-						sim.SetFault(openstacksim.Fault{Path: service, Status: code, Body: page})
-						for what, call := range rpcs(t, d, id, free, snapshot, backup) {
-							if service == "/compute/**" && what != "attach" && !strings.HasPrefix(what, "detach") {
-								continue
-							}
-							if err := call(); !slices.Contains(retryable, status.Code(err)) {
-								t.Errorf("%s: %v", what, err)
-							}
+						if err := call(); !slices.Contains(retryable, status.Code(err)) {
+							t.Errorf("%s: %v", what, err)
 						}
-					})
+					}
 				})
 			}
 		}
@@ -94,28 +85,24 @@ func TestTheAnswerOfAProxyIsNotTheEndOfAServer(t *testing.T) {
 	for name, minor := range map[string]string{"Victoria": "3.62", "Zed": ""} {
 		// The proxy may lose its route for everything, or only for requests that name a server.
 		for _, path := range []string{"/compute/**", "/compute/v2.1/servers/**"} {
-			t.Run(name+path, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					config := openstacksim.Default()
-					config.VolumeMicroversion = minor
-					sim := openstacksim.New(config)
-					d := start(t, withPassword(t), memnet.Transport(sim.Handler()))
-					id := made(t, d)
-					az1, az2 := servers()
-					if err := publish(t, d, id, az1); err != nil {
-						t.Fatal(err)
-					}
-					time.Sleep(time.Minute)
-					sim.SetFault(openstacksim.Fault{Path: path, Status: http.StatusNotFound, Body: ingressPage})
-					if err := unpublish(t, d, id, az1); err == nil || strings.Contains(err.Error(), "attachment delete") {
-						t.Errorf("the detach, while nobody can ask Nova: %v", err)
-					}
-					sim.ClearFaults()
-					_ = publish(t, d, id, az2)
-					if v, _ := sim.VolumeState(id); len(v.Disks) > 1 {
-						t.Errorf("one disk, which is not multiattach, in two servers: %v", v.Disks)
-					}
-				})
+			story(t, name+path, func(t *testing.T) {
+				config := openstacksim.Default()
+				config.VolumeMicroversion = minor
+				sim := openstacksim.New(config)
+				d := start(t, withPassword(t), memnet.Transport(sim.Handler()))
+				id := made(t, d)
+				az1, az2 := servers()
+				testenv.Must(t, publish(t, d, id, az1))
+				time.Sleep(time.Minute)
+				sim.SetFault(openstacksim.Fault{Path: path, Status: http.StatusNotFound, Body: ingressPage})
+				if err := unpublish(t, d, id, az1); err == nil || strings.Contains(err.Error(), "attachment delete") {
+					t.Errorf("the detach, while nobody can ask Nova: %v", err)
+				}
+				sim.ClearFaults()
+				_ = publish(t, d, id, az2)
+				if v, _ := sim.VolumeState(id); len(v.Disks) > 1 {
+					t.Errorf("one disk, which is not multiattach, in two servers: %v", v.Disks)
+				}
 			})
 		}
 	}
@@ -128,9 +115,7 @@ func TestOnlyANovaThatAnswersEndsAnAttachment(t *testing.T) {
 		d := start(t, withPassword(t), memnet.Transport(sim.Handler()))
 		id := made(t, d)
 		az1, _ := servers()
-		if err := publish(t, d, id, az1); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, publish(t, d, id, az1))
 		sim.SetFault(openstacksim.Fault{Path: "/compute/**", Status: http.StatusNotFound, Body: `{"itemNotFound": {"code": 404, "message": "gone"}}`})
 		wantCode(t, unpublish(t, d, id, az1), codes.Unavailable, "no route leads to the service")
 		if n := sent(sim, http.MethodDelete, "/attachments/"); n != 0 {

@@ -19,28 +19,23 @@ func TestRefusalsOfTheCloud(t *testing.T) {
 		text string
 	}{
 		"unknown zone": {func(ctx context.Context, d *instance) error {
-			_, err := d.CreateVolume(ctx, claim("a", func(r *csi.CreateVolumeRequest) { r.Parameters = map[string]string{"availability": "moon"} }))
-			return err
+			return outcome(d.CreateVolume(ctx, claim("a", func(r *csi.CreateVolumeRequest) { r.Parameters = map[string]string{"availability": "moon"} })))
 		}, codes.InvalidArgument, "moon"},
 		"unknown type": {func(ctx context.Context, d *instance) error {
-			_, err := d.CreateVolume(ctx, claim("a", func(r *csi.CreateVolumeRequest) { r.Parameters = map[string]string{"type": "gold"} }))
-			return err
+			return outcome(d.CreateVolume(ctx, claim("a", func(r *csi.CreateVolumeRequest) { r.Parameters = map[string]string{"type": "gold"} })))
 		}, codes.InvalidArgument, "gold"},
 		"quota": {func(ctx context.Context, d *instance) error {
-			_, err := d.CreateVolume(ctx, claim("a", func(r *csi.CreateVolumeRequest) {
+			return outcome(d.CreateVolume(ctx, claim("a", func(r *csi.CreateVolumeRequest) {
 				r.Parameters, r.CapacityRange.RequiredBytes = map[string]string{"type": "fast"}, 2000<<30
-			}))
-			return err
+			})))
 		}, codes.ResourceExhausted, "gigabytes_fast"},
 		"no source": {func(ctx context.Context, d *instance) error {
-			_, err := d.CreateVolume(ctx, claim("a", func(r *csi.CreateVolumeRequest) {
-				r.VolumeContentSource = &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Volume{Volume: &csi.VolumeContentSource_VolumeSource{VolumeId: az1}}}
-			}))
-			return err
+			return outcome(d.CreateVolume(ctx, claim("a", func(r *csi.CreateVolumeRequest) {
+				fromVolume(az1)(r)
+			})))
 		}, codes.NotFound, az1},
 		"no volume to attach": {func(ctx context.Context, d *instance) error {
-			_, err := d.ControllerPublishVolume(ctx, &csi.ControllerPublishVolumeRequest{VolumeId: az1, NodeId: az1, VolumeCapability: writer})
-			return err
+			return outcome(d.ControllerPublishVolume(ctx, &csi.ControllerPublishVolumeRequest{VolumeId: az1, NodeId: az1, VolumeCapability: writer}))
 		}, codes.NotFound, az1},
 		"no server": {func(ctx context.Context, d *instance) error {
 			v, err := d.CreateVolume(ctx, claim("a"))
@@ -54,20 +49,16 @@ func TestRefusalsOfTheCloud(t *testing.T) {
 			if _, err := d.CreateVolume(ctx, claim("a")); err != nil {
 				return err
 			}
-			_, err := d.CreateVolume(ctx, claim("a", func(r *csi.CreateVolumeRequest) { r.CapacityRange.RequiredBytes = 9 << 30 }))
-			return err
+			return outcome(d.CreateVolume(ctx, claim("a", func(r *csi.CreateVolumeRequest) { r.CapacityRange.RequiredBytes = 9 << 30 })))
 		}, codes.AlreadyExists, ""},
 		"sharing a plain type": {func(ctx context.Context, d *instance) error {
-			_, err := d.CreateVolume(ctx, claim("a", func(r *csi.CreateVolumeRequest) {
+			return outcome(d.CreateVolume(ctx, claim("a", func(r *csi.CreateVolumeRequest) {
 				r.VolumeCapabilities = []*csi.VolumeCapability{shared}
-			}))
-			return err
+			})))
 		}, codes.InvalidArgument, "multiattach"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				wantCode(t, test.call(asSidecar(t), startWith(t, simulated())), test.code, test.text)
-			})
+		story(t, name, func(t *testing.T) {
+			wantCode(t, test.call(asSidecar(t), startWith(t, simulated())), test.code, test.text)
 		})
 	}
 }
@@ -94,16 +85,13 @@ func TestListWithAnInvalidTokenIsAborted(t *testing.T) {
 		for _, token := range []string{"x", gone, gone + ":moon", gone + ",soon", "../" + gone} {
 			for name, list := range map[string]func() error{
 				"ListVolumes": func() error {
-					_, err := d.ListVolumes(asSidecar(t), &csi.ListVolumesRequest{StartingToken: token})
-					return err
+					return outcome(d.ListVolumes(asSidecar(t), &csi.ListVolumesRequest{StartingToken: token}))
 				},
 				"ListSnapshots": func() error {
-					_, err := d.ListSnapshots(asSidecar(t), &csi.ListSnapshotsRequest{StartingToken: token})
-					return err
+					return outcome(d.ListSnapshots(asSidecar(t), &csi.ListSnapshotsRequest{StartingToken: token}))
 				},
 				"ControllerListVolumeHealth": func() error {
-					_, err := d.ControllerListVolumeHealth(asSidecar(t), &csi.ControllerListVolumeHealthRequest{StartingToken: token})
-					return err
+					return outcome(d.ControllerListVolumeHealth(asSidecar(t), &csi.ControllerListVolumeHealthRequest{StartingToken: token}))
 				},
 			} {
 				if err := list(); status.Code(err) != codes.Aborted || !strings.Contains(err.Error(), "token") {

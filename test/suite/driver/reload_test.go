@@ -19,13 +19,13 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
 	"github.com/cinder-csi/cinder-csi/test/kit/inprocess"
 	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 func TestACredentialIsReplacedDuringTwoHundredRPCs(t *testing.T) {
 	testenv.NotShort(t)
 	synctest.Test(t, func(t *testing.T) {
-		sim := simulated()
-		d := startWith(t, sim)
+		sim, d := started(t)
 		const many = 200
 		begun := d.Metric(t, reloadedA)
 		var under, made sync.WaitGroup
@@ -79,8 +79,7 @@ func TestACredentialIsReplacedDuringTwoHundredRPCs(t *testing.T) {
 // The driver gets no event for the changed file, and the old credential is already gone. The 401 alone makes it read the file.
 func TestARefusalMakesTheDriverLookForNewCredentials(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		sim := simulated()
-		d := startWith(t, sim)
+		sim, d := started(t)
 		must[*csi.CreateVolumeResponse](t)(d.CreateVolume(asSidecar(t), claim("pvc-1")))
 		project(t, d.CloudConf, confOf(another(sim, "next")))
 		sim.DeleteApplicationCredential(theFirst(sim))
@@ -101,8 +100,7 @@ func TestARefusalMakesTheDriverLookForNewCredentials(t *testing.T) {
 
 func TestARefusalWithoutNewCredentialsIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		sim := simulated()
-		d := startWith(t, sim)
+		sim, d := started(t)
 		must[*csi.CreateVolumeResponse](t)(d.CreateVolume(asSidecar(t), claim("pvc-1")))
 		sim.DeleteApplicationCredential(theFirst(sim))
 		_, err := d.ControllerGetVolume(asSidecar(t), &csi.ControllerGetVolumeRequest{VolumeId: theServer()})
@@ -117,8 +115,7 @@ func theServer() string { one, _ := servers(); return one }
 
 func TestAFileIsReadAgainEveryMinuteWithoutAnEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		sim := simulated()
-		d := startWith(t, sim)
+		sim, d := started(t)
 		must[*csi.CreateVolumeResponse](t)(d.CreateVolume(asSidecar(t), claim("pvc-1")))
 		project(t, d.CloudConf, confOf(another(sim, "next")))
 		time.Sleep(time.Minute + 5*time.Second)
@@ -155,36 +152,32 @@ func TestABrokenFileLeavesTheOldConfigurationInUse(t *testing.T) {
 		"a typo when strict":  {func(s *openstacksim.Sim) string { return good(s) + "[BlockStorage]\nignore-volume-as = yes\n" }, []string{"--strict"}, "did you mean ignore-volume-az?"},
 		"nowhere to be found": {nil, nil, "no such file"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				sim := simulated()
-				d := startWith(t, sim, test.args...)
-				must[*csi.CreateVolumeResponse](t)(d.CreateVolume(asSidecar(t), claim("pvc-1")))
-				if test.content == nil {
-					if err := os.Remove(d.CloudConf); err != nil {
-						t.Fatal(err)
-					}
-				} else {
-					project(t, d.CloudConf, []byte(test.content(sim)))
-				}
-				d.Changed <- struct{}{}
-				time.Sleep(5*time.Minute + 10*time.Second)
-				must[*csi.CreateVolumeResponse](t)(d.CreateVolume(asSidecar(t), claim("pvc-2")))
-				if n := strings.Count(d.Log.String(), "cannot use the changed configuration"); n != 1 || !strings.Contains(d.Log.String(), strings.ReplaceAll(test.problem, `"`, `\"`)) || strings.Contains(d.Log.String(), "hunter2") {
-					t.Errorf("want it logged once with %q, got it %d times:\n%s", test.problem, n, d.Log)
-				}
-				if good, bad := d.Metric(t, reloaded), d.Metric(t, unusable); good != 0 || bad != 6 {
-					t.Errorf("%v good and %v bad reloads", good, bad)
-				}
-				project(t, d.CloudConf, confOf(another(sim, "next")))
-				d.Changed <- struct{}{}
-				time.Sleep(time.Second)
-				sim.DeleteApplicationCredential(theFirst(sim))
-				if n := d.Metric(t, reloaded); n != 1 {
-					t.Errorf("the driver did not load the corrected file; %s", d.Log)
-				}
-				must[*csi.CreateVolumeResponse](t)(d.CreateVolume(asSidecar(t), claim("pvc-3")))
-			})
+		story(t, name, func(t *testing.T) {
+			sim := simulated()
+			d := startWith(t, sim, test.args...)
+			must[*csi.CreateVolumeResponse](t)(d.CreateVolume(asSidecar(t), claim("pvc-1")))
+			if test.content == nil {
+				testenv.Must(t, os.Remove(d.CloudConf))
+			} else {
+				project(t, d.CloudConf, []byte(test.content(sim)))
+			}
+			d.Changed <- struct{}{}
+			time.Sleep(5*time.Minute + 10*time.Second)
+			must[*csi.CreateVolumeResponse](t)(d.CreateVolume(asSidecar(t), claim("pvc-2")))
+			if n := strings.Count(d.Log.String(), "cannot use the changed configuration"); n != 1 || !strings.Contains(d.Log.String(), strings.ReplaceAll(test.problem, `"`, `\"`)) || strings.Contains(d.Log.String(), "hunter2") {
+				t.Errorf("want it logged once with %q, got it %d times:\n%s", test.problem, n, d.Log)
+			}
+			if good, bad := d.Metric(t, reloaded), d.Metric(t, unusable); good != 0 || bad != 6 {
+				t.Errorf("%v good and %v bad reloads", good, bad)
+			}
+			project(t, d.CloudConf, confOf(another(sim, "next")))
+			d.Changed <- struct{}{}
+			time.Sleep(time.Second)
+			sim.DeleteApplicationCredential(theFirst(sim))
+			if n := d.Metric(t, reloaded); n != 1 {
+				t.Errorf("the driver did not load the corrected file; %s", d.Log)
+			}
+			must[*csi.CreateVolumeResponse](t)(d.CreateVolume(asSidecar(t), claim("pvc-3")))
 		})
 	}
 }
@@ -192,8 +185,7 @@ func TestABrokenFileLeavesTheOldConfigurationInUse(t *testing.T) {
 // Somebody takes a broken file back: the driver says that the configuration is good again, although nothing differs from before.
 func TestAFileThatIsAsBeforeEndsTheFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		sim := simulated()
-		d := startWith(t, sim)
+		sim, d := started(t)
 		made(t, d)
 		reload(t, d, []byte("[Global\n"))
 		reload(t, d, sim.CloudConf(inprocess.URL))
@@ -206,13 +198,10 @@ func TestAFileThatIsAsBeforeEndsTheFailure(t *testing.T) {
 // An RPC meets a refusal, looks for new credentials, and its caller leaves while Keystone is slow. That says nothing about the files.
 func TestACallerThatLeavesDuringAReloadMakesNoFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		sim := simulated()
-		d := startWith(t, sim)
+		sim, d := started(t)
 		id := made(t, d)
 		next := another(sim, "next")
-		if err := os.WriteFile(d.CloudConf, confOf(next), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, d.CloudConf, confOf(next), 0o600)
 		sim.SetFault(openstacksim.Fault{Method: http.MethodPost, Path: "/identity/v3/auth/tokens", Contains: next.ID, Delay: time.Hour, Times: 1})
 		sim.DeleteApplicationCredential(theFirst(sim))
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
@@ -244,8 +233,7 @@ func TestWrongCredentialsAtTheStartAreReplacedWithoutARestart(t *testing.T) {
 
 func TestOptionsApplyAtOnceOrTheLogSaysThatTheyDoNot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		sim := simulated()
-		d := startWith(t, sim)
+		sim, d := started(t)
 		zones := func(name string) int {
 			v := must[*csi.CreateVolumeResponse](t)(d.CreateVolume(asSidecar(t), claim(name, func(r *csi.CreateVolumeRequest) {
 				r.AccessibilityRequirements = &csi.TopologyRequirement{Preferred: []*csi.Topology{

@@ -2,7 +2,6 @@ package driver_test
 
 import (
 	"testing"
-	"testing/synctest"
 	"time"
 )
 
@@ -31,31 +30,29 @@ func TestTwoReplicasThatActAtOnceCreateOneObject(t *testing.T) {
 			return s.GetSnapshot().GetSnapshotId(), err
 		}, snapshots},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				sim := simulated()
-				one, other := startWith(t, sim), startWith(t, sim)
-				source := made(t, one)
-				backup, ids := newBackup(t, one, "backup-1", source), make(chan string, 2)
-				made(t, other) // which logs in, so that both requests arrive together
-				before := test.count(t, one)
-				for _, d := range []*instance{one, other} {
-					go func() {
-						for {
-							if id, err := test.create(t, d, source, backup); err == nil {
-								ids <- id
-								return
-							}
-							time.Sleep(time.Second)
+		story(t, name, func(t *testing.T) {
+			sim := simulated()
+			one, other := startWith(t, sim), startWith(t, sim)
+			source := made(t, one)
+			backup, ids := newBackup(t, one, "backup-1", source), make(chan string, 2)
+			made(t, other) // which logs in, so that both requests arrive together
+			before := test.count(t, one)
+			for _, d := range []*instance{one, other} {
+				go func() {
+					for {
+						if id, err := test.create(t, d, source, backup); err == nil {
+							ids <- id
+							return
 						}
-					}()
-				}
-				first, second := <-ids, <-ids
-				time.Sleep(time.Minute) // virtual: the deletion of the duplicate ends
-				if n := test.count(t, one) - before; first != second || n != 1 {
-					t.Errorf("got %s and %s; there are %d", first, second, n)
-				}
-			})
+						time.Sleep(time.Second)
+					}
+				}()
+			}
+			first, second := <-ids, <-ids
+			time.Sleep(time.Minute) // virtual: the deletion of the duplicate ends
+			if n := test.count(t, one) - before; first != second || n != 1 {
+				t.Errorf("got %s and %s; there are %d", first, second, n)
+			}
 		})
 	}
 }

@@ -40,13 +40,11 @@ func (l *life) create(ctx context.Context, into *string, name string, change ...
 }
 
 func (l *life) attach(ctx context.Context, id, node string, c *csi.VolumeCapability) error {
-	_, err := l.ControllerPublishVolume(ctx, &csi.ControllerPublishVolumeRequest{VolumeId: id, NodeId: node, VolumeCapability: c})
-	return err
+	return outcome(l.ControllerPublishVolume(ctx, &csi.ControllerPublishVolumeRequest{VolumeId: id, NodeId: node, VolumeCapability: c}))
 }
 
 func (l *life) remove(ctx context.Context, id string) error {
-	_, err := l.DeleteVolume(ctx, &csi.DeleteVolumeRequest{VolumeId: id})
-	return err
+	return outcome(l.DeleteVolume(ctx, &csi.DeleteVolumeRequest{VolumeId: id}))
 }
 
 func (l *life) createBackup(ctx context.Context, name string) error {
@@ -70,16 +68,14 @@ func (l *life) restore(ctx context.Context, name string) error {
 }
 
 func (l *life) deleteSaved(ctx context.Context) error {
-	_, err := l.DeleteSnapshot(ctx, &csi.DeleteSnapshotRequest{SnapshotId: l.saved})
-	return err
+	return outcome(l.DeleteSnapshot(ctx, &csi.DeleteSnapshotRequest{SnapshotId: l.saved}))
 }
 
 // everyRequest are steps that between them make the controller send every kind of request it can send.
 var everyRequest = []step{
 	{"create", func(ctx context.Context, l *life) error { return l.create(ctx, &l.volume, "pvc-1") }},
 	{"read", func(ctx context.Context, l *life) error {
-		_, err := l.ControllerGetVolume(ctx, &csi.ControllerGetVolumeRequest{VolumeId: l.volume})
-		return err
+		return outcome(l.ControllerGetVolume(ctx, &csi.ControllerGetVolumeRequest{VolumeId: l.volume}))
 	}},
 	{"report a missing server", func(ctx context.Context, l *life) error {
 		err := l.attach(ctx, l.volume, l.volume, writer)
@@ -93,8 +89,7 @@ var everyRequest = []step{
 		return l.attach(ctx, l.volume, az1, writer)
 	}},
 	{"list", func(ctx context.Context, l *life) error {
-		_, err := l.ListVolumes(ctx, &csi.ListVolumesRequest{})
-		return err
+		return outcome(l.ListVolumes(ctx, &csi.ListVolumesRequest{}))
 	}},
 	{"set and remove metadata", func(ctx context.Context, l *life) error {
 		for _, value := range []string{"a", ""} {
@@ -105,8 +100,7 @@ var everyRequest = []step{
 		return nil
 	}},
 	{"expand", func(ctx context.Context, l *life) error {
-		_, err := l.ControllerExpandVolume(ctx, &csi.ControllerExpandVolumeRequest{VolumeId: l.volume, CapacityRange: &csi.CapacityRange{RequiredBytes: 2 << 30}, VolumeCapability: writer})
-		return err
+		return outcome(l.ControllerExpandVolume(ctx, &csi.ControllerExpandVolumeRequest{VolumeId: l.volume, CapacityRange: &csi.CapacityRange{RequiredBytes: 2 << 30}, VolumeCapability: writer}))
 	}},
 	{"snapshot", func(ctx context.Context, l *life) error {
 		p, err := l.CreateSnapshot(ctx, snapshotRequest("snapshot-1", l.volume))
@@ -115,8 +109,7 @@ var everyRequest = []step{
 	}},
 	{"list snapshots", func(ctx context.Context, l *life) error {
 		time.Sleep(time.Minute) // virtual: it is ready
-		_, err := l.ListSnapshots(ctx, &csi.ListSnapshotsRequest{})
-		return err
+		return outcome(l.ListSnapshots(ctx, &csi.ListSnapshotsRequest{}))
 	}},
 	{"read a snapshot", func(ctx context.Context, l *life) error {
 		got, err := l.ListSnapshots(ctx, &csi.ListSnapshotsRequest{SnapshotId: l.snapshot})
@@ -133,12 +126,10 @@ var everyRequest = []step{
 		return l.remove(ctx, restored)
 	}},
 	{"delete a snapshot", func(ctx context.Context, l *life) error {
-		_, err := l.DeleteSnapshot(ctx, &csi.DeleteSnapshotRequest{SnapshotId: l.snapshot})
-		return err
+		return outcome(l.DeleteSnapshot(ctx, &csi.DeleteSnapshotRequest{SnapshotId: l.snapshot}))
 	}},
 	{"detach", func(ctx context.Context, l *life) error {
-		_, err := l.ControllerUnpublishVolume(ctx, &csi.ControllerUnpublishVolumeRequest{VolumeId: l.volume})
-		return err
+		return outcome(l.ControllerUnpublishVolume(ctx, &csi.ControllerUnpublishVolumeRequest{VolumeId: l.volume}))
 	}},
 	{"back up", func(ctx context.Context, l *life) error { return l.createBackup(ctx, "backup-1") }},
 	{"restore a backup", func(ctx context.Context, l *life) error { return l.restore(ctx, "pvc-3") }},
@@ -159,9 +150,7 @@ var everyRequest = []step{
 		return l.remove(ctx, elsewhere)
 	}},
 	{"share", func(ctx context.Context, l *life) error {
-		err := l.create(ctx, &l.shared, "pvc-4", func(r *csi.CreateVolumeRequest) {
-			r.VolumeCapabilities, r.Parameters = []*csi.VolumeCapability{shared}, map[string]string{"type": "multiattach"}
-		})
+		err := l.create(ctx, &l.shared, "pvc-4", multiattach)
 		az1, az2 := servers()
 		for _, node := range []string{az1, az2} {
 			if err == nil {
@@ -192,8 +181,7 @@ var everyRequest = []step{
 		return l.remove(ctx, id)
 	}},
 	{"report the capacity", func(ctx context.Context, l *life) error {
-		_, err := l.GetCapacity(ctx, &csi.GetCapacityRequest{})
-		return err
+		return outcome(l.GetCapacity(ctx, &csi.GetCapacityRequest{}))
 	}},
 	{"say why a create failed", func(ctx context.Context, l *life) error {
 		l.sim.SetFault(openstacksim.Fault{Operation: openstacksim.CreateVolume, Times: 1})
@@ -244,18 +232,16 @@ func TestTheAccessRulesAreEnoughForAWholeLife(t *testing.T) {
 func TestWithoutAnAccessRuleAStepFailsAndNamesIt(t *testing.T) {
 	testenv.NotShort(t)
 	for i, rule := range openstack.AccessRules() {
-		t.Run(strings.NewReplacer("/", "_", "*", "x").Replace(rule.String()), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				step, log, err := lead(t, slices.Delete(openstack.AccessRules(), i, i+1))
-				switch {
-				case err == nil:
-					t.Errorf("nothing in this life needs %s: add a step to everyRequest that does", rule)
-				case !strings.Contains(err.Error()+log, rule.String()):
-					t.Errorf("%s fails and does not name %s: %v", step, rule, err)
-				default:
-					t.Logf("%s: %v", step, err)
-				}
-			})
+		story(t, strings.NewReplacer("/", "_", "*", "x").Replace(rule.String()), func(t *testing.T) {
+			step, log, err := lead(t, slices.Delete(openstack.AccessRules(), i, i+1))
+			switch {
+			case err == nil:
+				t.Errorf("nothing in this life needs %s: add a step to everyRequest that does", rule)
+			case !strings.Contains(err.Error()+log, rule.String()):
+				t.Errorf("%s fails and does not name %s: %v", step, rule, err)
+			default:
+				t.Logf("%s: %v", step, err)
+			}
 		})
 	}
 }

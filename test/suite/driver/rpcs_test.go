@@ -7,6 +7,7 @@ import (
 	"github.com/container-storage-interface/spec/lib/go/csi"
 
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 // objects are what the RPCs of controllerRPCs name.
@@ -27,9 +28,7 @@ func newObjects(t *testing.T, d *instance) objects {
 	}
 	o := objects{volume: volume("pvc-volume"), attached: volume("pvc-attached"), source: volume("pvc-source")}
 	o.az1, o.az2 = servers()
-	if err := publish(t, d, o.attached, o.az1); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, publish(t, d, o.attached, o.az1))
 	o.snapshot = ready(t, d, snapshotRequest("snapshot-of-source", o.source)).GetSnapshotId()
 	o.backup = newBackup(t, d, "backup-of-source", o.source)
 	return o
@@ -112,11 +111,4 @@ var controllerRPCs = []controllerRPC{
 	{"ControllerListVolumeHealth", func(ctx context.Context, d *instance, _ objects) error {
 		return outcome(d.ControllerListVolumeHealth(ctx, &csi.ControllerListVolumeHealthRequest{}))
 	}, ""},
-}
-
-// fromVolume makes a claim's source a volume.
-func fromVolume(id string) func(*csi.CreateVolumeRequest) {
-	return func(r *csi.CreateVolumeRequest) {
-		r.VolumeContentSource = &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Volume{Volume: &csi.VolumeContentSource_VolumeSource{VolumeId: id}}}
-	}
 }

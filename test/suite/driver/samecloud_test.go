@@ -8,7 +8,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,6 +22,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/memnet"
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
 	"github.com/cinder-csi/cinder-csi/test/kit/inprocess"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // edited is a cloud whose answers pass through edit before the driver sees them.
@@ -100,9 +100,7 @@ func inRegion(region string, types ...string) func([]any) []any {
 // reload gives the driver a new cloud.conf and waits until it has read it.
 func reload(t *testing.T, d *instance, conf []byte) {
 	t.Helper()
-	if err := os.WriteFile(d.CloudConf, conf, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, d.CloudConf, conf, 0o600)
 	d.Changed <- struct{}{}
 	time.Sleep(5 * time.Second)
 }
@@ -150,31 +148,29 @@ func TestALoginThatIsNotForTheKnownCloudIsRefused(t *testing.T) {
 			text: "refuses the credentials",
 		},
 	} {
-		t.Run(strings.ReplaceAll(name, ",", ""), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				sim := simulated()
-				wire := &editedCatalog{edit: test.catalog, next: memnet.Transport(sim.Handler())}
-				d := start(t, confOf(openstacksim.Default().ApplicationCredentials[0]), wire)
-				o := newObjects(t, d)
-				wire.on.Store(test.catalog != nil)
-				conf := confOf(another(sim, "another"))
-				if test.conf != nil {
-					conf = test.conf(sim)
-				}
-				reload(t, d, append(conf, []byte("[BlockStorage]\nignore-volume-az = true\n")...))
-				if good, bad := d.Metric(t, reloaded), d.Metric(t, unusable); good != 0 || bad != 1 {
-					t.Errorf("%v good and %v failed reloads", good, bad)
-				}
-				if log := d.Log.String(); !strings.Contains(log, test.text) {
-					t.Errorf("the log does not say %q", test.text)
-				}
-				// all or nothing: the options of the file are not in force either
-				v := must[*csi.CreateVolumeResponse](t)(d.CreateVolume(asSidecar(t), claim("pvc-new", wanted("az2"), of("availability", "az1"))))
-				if zone := v.GetVolume().GetAccessibleTopology()[0].GetSegments()[zoneKey]; zone != "az1" {
-					t.Errorf("an option of the refused file is in force: zone %s", zone)
-				}
-				removeAll(t, d, sim, o)
-			})
+		story(t, strings.ReplaceAll(name, ",", ""), func(t *testing.T) {
+			sim := simulated()
+			wire := &editedCatalog{edit: test.catalog, next: memnet.Transport(sim.Handler())}
+			d := start(t, confOf(openstacksim.Default().ApplicationCredentials[0]), wire)
+			o := newObjects(t, d)
+			wire.on.Store(test.catalog != nil)
+			conf := confOf(another(sim, "another"))
+			if test.conf != nil {
+				conf = test.conf(sim)
+			}
+			reload(t, d, append(conf, []byte("[BlockStorage]\nignore-volume-az = true\n")...))
+			if good, bad := d.Metric(t, reloaded), d.Metric(t, unusable); good != 0 || bad != 1 {
+				t.Errorf("%v good and %v failed reloads", good, bad)
+			}
+			if log := d.Log.String(); !strings.Contains(log, test.text) {
+				t.Errorf("the log does not say %q", test.text)
+			}
+			// all or nothing: the options of the file are not in force either
+			v := must[*csi.CreateVolumeResponse](t)(d.CreateVolume(asSidecar(t), claim("pvc-new", wanted("az2"), of("availability", "az1"))))
+			if zone := v.GetVolume().GetAccessibleTopology()[0].GetSegments()[zoneKey]; zone != "az1" {
+				t.Errorf("an option of the refused file is in force: zone %s", zone)
+			}
+			removeAll(t, d, sim, o)
 		})
 	}
 }
@@ -202,12 +198,9 @@ func removeAll(t *testing.T, d *instance, sim *openstacksim.Sim, o objects) {
 // The old credential is revoked, and the new file leads elsewhere: no RPC works, and none says that it is done.
 func TestARevokedCredentialIsNotReplacedByOneOfAnotherProject(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		sim := simulated()
-		d := startWith(t, sim)
+		sim, d := started(t)
 		o := newObjects(t, d)
-		if err := os.WriteFile(d.CloudConf, otherProject(), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, d.CloudConf, otherProject(), 0o600)
 		sim.DeleteApplicationCredential(theFirst(sim))
 		for _, rpc := range controllerRPCs {
 			if rpc.operation != "" {
@@ -233,26 +226,24 @@ func TestTheFirstLoginMustBeForACloudThatCanServe(t *testing.T) {
 		"without Nova":    {catalog: without("compute"), text: "has no compute service"},
 		"two regions":     {catalog: inRegion("RegionTwo", "compute"), text: "of region "},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				sim := simulated()
-				o := newObjects(t, startWith(t, sim))
-				wire := &editedCatalog{edit: test.catalog, next: memnet.Transport(sim.Handler())}
-				wire.on.Store(test.catalog != nil)
-				conf := confOf(openstacksim.Default().ApplicationCredentials[0])
-				if test.tenant != "" {
-					conf = withKey(conf, "tenant-id", test.tenant)
+		story(t, name, func(t *testing.T) {
+			sim := simulated()
+			o := newObjects(t, startWith(t, sim))
+			wire := &editedCatalog{edit: test.catalog, next: memnet.Transport(sim.Handler())}
+			wire.on.Store(test.catalog != nil)
+			conf := confOf(openstacksim.Default().ApplicationCredentials[0])
+			if test.tenant != "" {
+				conf = withKey(conf, "tenant-id", test.tenant)
+			}
+			d := start(t, conf, wire)
+			for _, rpc := range controllerRPCs {
+				if rpc.operation != "" {
+					wantCode(t, rpc.call(asSidecar(t), d, o), codes.Unavailable, test.text)
 				}
-				d := start(t, conf, wire)
-				for _, rpc := range controllerRPCs {
-					if rpc.operation != "" {
-						wantCode(t, rpc.call(asSidecar(t), d, o), codes.Unavailable, test.text)
-					}
-				}
-				if _, exists := sim.VolumeState(o.volume); !exists {
-					t.Error("the volume is gone")
-				}
-			})
+			}
+			if _, exists := sim.VolumeState(o.volume); !exists {
+				t.Error("the volume is gone")
+			}
 		})
 	}
 }
@@ -301,30 +292,28 @@ func TestAServiceThatMovedIsFoundWithinAMinute(t *testing.T) {
 		"a load balancer without a backend": answers(http.StatusServiceUnavailable, "no server is available"),
 		"a default page":                    answers(http.StatusNotFound, "404 default backend"),
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				sim := simulated()
-				wire := &moving{old: old, next: memnet.Transport(sim.Handler())}
-				d := start(t, sim.CloudConf(inprocess.URL), wire)
-				o := newObjects(t, d)
-				time.Sleep(time.Hour)
-				wire.moved.Store(true)
-				began := time.Now()
-				for {
-					_, err := d.ControllerGetVolume(asSidecar(t), &csi.ControllerGetVolumeRequest{VolumeId: o.volume})
-					if err == nil {
-						break
-					}
-					if time.Since(began) > time.Minute {
-						t.Fatalf("a minute after the first failure: %v", err)
-					}
-					time.Sleep(5 * time.Second)
+		story(t, name, func(t *testing.T) {
+			sim := simulated()
+			wire := &moving{old: old, next: memnet.Transport(sim.Handler())}
+			d := start(t, sim.CloudConf(inprocess.URL), wire)
+			o := newObjects(t, d)
+			time.Sleep(time.Hour)
+			wire.moved.Store(true)
+			began := time.Now()
+			for {
+				_, err := d.ControllerGetVolume(asSidecar(t), &csi.ControllerGetVolumeRequest{VolumeId: o.volume})
+				if err == nil {
+					break
 				}
-				if !strings.Contains(d.Log.String(), "a service of the cloud has moved") {
-					t.Error("the log does not say that it moved")
+				if time.Since(began) > time.Minute {
+					t.Fatalf("a minute after the first failure: %v", err)
 				}
-				removeAll(t, d, sim, o)
-			})
+				time.Sleep(5 * time.Second)
+			}
+			if !strings.Contains(d.Log.String(), "a service of the cloud has moved") {
+				t.Error("the log does not say that it moved")
+			}
+			removeAll(t, d, sim, o)
 		})
 	}
 }

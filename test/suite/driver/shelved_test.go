@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 // Nova detaches from a shelved server at microversion 2.20 and answers 409 below. People shelve workers to save cost, and the pods of such
@@ -24,31 +25,23 @@ func TestAVolumeMovesAwayFromAShelvedServer(t *testing.T) {
 		"offloaded and the driver forgot":      {"SHELVED_OFFLOADED", time.Hour, false},
 		"offloaded and attachments are hidden": {"SHELVED_OFFLOADED", time.Hour, true},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				sim := simulated()
-				if test.hidden {
-					sim.SetFault(openstacksim.Fault{Method: http.MethodGet, Path: "/volume/v3/*/attachments", Status: http.StatusForbidden})
-				}
-				d := startWith(t, sim)
-				az1, az2 := servers()
-				id := made(t, d)
-				if err := publish(t, d, id, az1); err != nil {
-					t.Fatal(err)
-				}
-				sim.SetServerStatus(az1, test.status, "")
-				time.Sleep(test.later)
-				began := time.Now()
-				if err := unpublish(t, d, id, az1); err != nil {
-					t.Fatal(err)
-				}
-				if took := time.Since(began); took > 20*time.Second {
-					t.Errorf("the detach took %v", took)
-				}
-				if err := publish(t, d, id, az2); err != nil {
-					t.Error(err)
-				}
-			})
+		story(t, name, func(t *testing.T) {
+			sim := simulated()
+			if test.hidden {
+				sim.SetFault(openstacksim.Fault{Method: http.MethodGet, Path: "/volume/v3/*/attachments", Status: http.StatusForbidden})
+			}
+			d := startWith(t, sim)
+			az1, az2 := servers()
+			id := made(t, d)
+			testenv.Must(t, publish(t, d, id, az1))
+			sim.SetServerStatus(az1, test.status, "")
+			time.Sleep(test.later)
+			began := time.Now()
+			testenv.Must(t, unpublish(t, d, id, az1))
+			if took := time.Since(began); took > 20*time.Second {
+				t.Errorf("the detach took %v", took)
+			}
+			testenv.Check(t, publish(t, d, id, az2))
 		})
 	}
 }
@@ -56,13 +49,10 @@ func TestAVolumeMovesAwayFromAShelvedServer(t *testing.T) {
 // external-attacher attaches again what ListVolumes does not show as attached. While the server has no host, the answer comes at once.
 func TestAnAttachToAnOffloadedServerThatHasTheVolumeSaysWhyItWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		sim := simulated()
-		d := startWith(t, sim)
+		sim, d := started(t)
 		az1, _ := servers()
 		id := made(t, d)
-		if err := publish(t, d, id, az1); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, publish(t, d, id, az1))
 		sim.SetServerStatus(az1, "SHELVED_OFFLOADED", "")
 		time.Sleep(time.Hour)
 		began := time.Now()
@@ -71,17 +61,14 @@ func TestAnAttachToAnOffloadedServerThatHasTheVolumeSaysWhyItWaits(t *testing.T)
 			t.Errorf("the answer took %v", took)
 		}
 		sim.SetServerStatus(az1, "ACTIVE", "")
-		if err := publish(t, d, id, az1); err != nil {
-			t.Error(err)
-		}
+		testenv.Check(t, publish(t, d, id, az1))
 	})
 }
 
 // Each refusal says why. None is InvalidArgument, since a later attach of the same volume may succeed.
 func TestAMultiattachVolumeDoesNotGoToAnOffloadedServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		sim := simulated()
-		d := startWith(t, sim)
+		sim, d := started(t)
 		az1, _ := servers()
 		id := made(t, d, multiattach)
 		sim.SetServerStatus(az1, "SHELVED_OFFLOADED", "")

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
@@ -14,18 +13,13 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/memnet"
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
 	"github.com/cinder-csi/cinder-csi/test/kit/inprocess"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
-// asSidecarDoes repeats a call as the sidecars do: again after an error, first after one second, then after twice the time, up to five
-// minutes.
+// asSidecarDoes repeats a call as the sidecars do.
 func asSidecarDoes(call func() error) error {
-	began := time.Now()
-	for pause := time.Second; ; pause = min(2*pause, 5*time.Minute) {
-		if err := call(); err == nil || time.Since(began) > 2*time.Hour {
-			return err
-		}
-		time.Sleep(pause)
-	}
+	_, _, err := repeated(call)
+	return err
 }
 
 // Cinder's lists are slow (a large project, a database without an index), and never fail. Reads of one object are fast, and so are the RPCs.
@@ -48,30 +42,26 @@ func TestASlowListingDoesNotHoldBackTheReadsOfSingleObjects(t *testing.T) {
 			return outcome(d.DeleteSnapshot(asSidecar(t), &csi.DeleteSnapshotRequest{SnapshotId: id}))
 		}},
 	} {
-		t.Run(strings.ReplaceAll(name, ",", ""), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				sim := openstacksim.New(openstacksim.Default())
-				sim.SetLatency(openstacksim.Attach, time.Second)
-				sim.SetLatency(openstacksim.DeleteSnapshot, time.Second)
-				d := startWith(t, sim)
-				o := newObjects(t, d)
-				o.other = ready(t, d, snapshotRequest("snapshot-2", o.source)).GetSnapshotId()
-				time.Sleep(time.Minute)
-				sim.SetFault(openstacksim.Fault{Method: http.MethodGet, Path: test.list, Delay: 28 * time.Second})
-				began := time.Now()
-				var all sync.WaitGroup
-				for _, second := range []bool{false, true} {
-					all.Go(func() {
-						if err := test.call(t, d, o, second); err != nil {
-							t.Error(err)
-						}
-					})
-				}
-				all.Wait()
-				if took := time.Since(began); took > 5*time.Second {
-					t.Errorf("they took %v", took)
-				}
-			})
+		story(t, strings.ReplaceAll(name, ",", ""), func(t *testing.T) {
+			sim := openstacksim.New(openstacksim.Default())
+			sim.SetLatency(openstacksim.Attach, time.Second)
+			sim.SetLatency(openstacksim.DeleteSnapshot, time.Second)
+			d := startWith(t, sim)
+			o := newObjects(t, d)
+			o.other = ready(t, d, snapshotRequest("snapshot-2", o.source)).GetSnapshotId()
+			time.Sleep(time.Minute)
+			sim.SetFault(openstacksim.Fault{Method: http.MethodGet, Path: test.list, Delay: 28 * time.Second})
+			began := time.Now()
+			var all sync.WaitGroup
+			for _, second := range []bool{false, true} {
+				all.Go(func() {
+					testenv.Check(t, test.call(t, d, o, second))
+				})
+			}
+			all.Wait()
+			if took := time.Since(began); took > 5*time.Second {
+				t.Errorf("they took %v", took)
+			}
 		})
 	}
 }
@@ -79,30 +69,26 @@ func TestASlowListingDoesNotHoldBackTheReadsOfSingleObjects(t *testing.T) {
 // The cloud answers 429 and asks for a pause. Until then it refuses everything, and counts what comes in spite of that.
 func TestALongRetryAfterIsKept(t *testing.T) {
 	for _, pause := range []time.Duration{20 * time.Second, 2 * time.Minute, 20 * time.Minute} {
-		t.Run(pause.String(), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				sim := simulated()
-				wire := &pausing{next: memnet.Transport(sim.Handler())}
-				d := start(t, sim.CloudConf(inprocess.URL), wire)
-				var ids []string
-				for i := range 10 {
-					ids = append(ids, must[*csi.CreateVolumeResponse](t)(d.CreateVolume(asSidecar(t), claim(fmt.Sprint("pvc-", i)))).GetVolume().GetVolumeId())
-				}
-				time.Sleep(time.Minute)
-				wire.set(pause)
-				var all sync.WaitGroup
-				for _, id := range ids {
-					all.Go(func() {
-						if err := asSidecarDoes(func() error { az1, _ := servers(); return publish(t, d, id, az1) }); err != nil {
-							t.Error(err)
-						}
-					})
-				}
-				all.Wait()
-				if wire.refused > 10 { // some are on their way when the first answer comes
-					t.Errorf("%d requests came although the cloud asked for a pause", wire.refused)
-				}
-			})
+		story(t, pause.String(), func(t *testing.T) {
+			sim := simulated()
+			wire := &pausing{next: memnet.Transport(sim.Handler())}
+			d := start(t, sim.CloudConf(inprocess.URL), wire)
+			var ids []string
+			for i := range 10 {
+				ids = append(ids, must[*csi.CreateVolumeResponse](t)(d.CreateVolume(asSidecar(t), claim(fmt.Sprint("pvc-", i)))).GetVolume().GetVolumeId())
+			}
+			time.Sleep(time.Minute)
+			wire.set(pause)
+			var all sync.WaitGroup
+			for _, id := range ids {
+				all.Go(func() {
+					testenv.Check(t, asSidecarDoes(func() error { az1, _ := servers(); return publish(t, d, id, az1) }))
+				})
+			}
+			all.Wait()
+			if wire.refused > 10 { // some are on their way when the first answer comes
+				t.Errorf("%d requests came although the cloud asked for a pause", wire.refused)
+			}
 		})
 	}
 }

@@ -62,16 +62,13 @@ func (d *instance) live(t *testing.T, n int) (took map[string]time.Duration) {
 			return err
 		}},
 		{"attach", func(i int) error {
-			_, err := d.ControllerPublishVolume(asSidecar(t), &csi.ControllerPublishVolumeRequest{VolumeId: ids[i], NodeId: server, VolumeCapability: writer})
-			return err
+			return outcome(d.ControllerPublishVolume(asSidecar(t), &csi.ControllerPublishVolumeRequest{VolumeId: ids[i], NodeId: server, VolumeCapability: writer}))
 		}},
 		{"detach", func(i int) error {
-			_, err := d.ControllerUnpublishVolume(asSidecar(t), &csi.ControllerUnpublishVolumeRequest{VolumeId: ids[i], NodeId: server})
-			return err
+			return outcome(d.ControllerUnpublishVolume(asSidecar(t), &csi.ControllerUnpublishVolumeRequest{VolumeId: ids[i], NodeId: server}))
 		}},
 		{"delete", func(i int) error {
-			_, err := d.DeleteVolume(asSidecar(t), &csi.DeleteVolumeRequest{VolumeId: ids[i]})
-			return err
+			return outcome(d.DeleteVolume(asSidecar(t), &csi.DeleteVolumeRequest{VolumeId: ids[i]}))
 		}},
 	} {
 		longest, err := together(n, step.call)
@@ -134,16 +131,10 @@ func TestOne503DoesNotSlowDownWhatFollows(t *testing.T) {
 				sim.SetFault(openstacksim.Fault{Method: http.MethodGet, Path: lists, Contains: "name=", Status: http.StatusServiceUnavailable, Times: faults})
 			}
 			must[*csi.CreateVolumeResponse](t)(d.CreateVolume(asSidecar(t), claim("pvc-0")))
-			if _, err := together(150, func(i int) error {
-				_, err := d.CreateVolume(asSidecar(t), claim(fmt.Sprint("pvc-", i)))
-				return err
-			}); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Value(together(150, func(i int) error { return outcome(d.CreateVolume(asSidecar(t), claim(fmt.Sprint("pvc-", i)))) }))(t)
 			ids := slices.Sorted(maps.Keys(listed(t, d)))
 			longest, err := together(150, func(i int) error {
-				_, err := d.DeleteVolume(asSidecar(t), &csi.DeleteVolumeRequest{VolumeId: ids[i]})
-				return err
+				return outcome(d.DeleteVolume(asSidecar(t), &csi.DeleteVolumeRequest{VolumeId: ids[i]}))
 			})
 			if err != nil {
 				t.Error(err)

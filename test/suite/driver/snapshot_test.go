@@ -125,8 +125,7 @@ func TestRefusalsOfSnapshots(t *testing.T) {
 
 func TestAMissingSnapshotIsNotNotFoundWhileBackupsCannotBeRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		sim := simulated()
-		d := startWith(t, sim)
+		sim, d := started(t)
 		_, handle := servers() // a UUID that is neither a snapshot's nor a backup's
 		remove := sim.SetFault(openstacksim.Fault{Path: "/volume/v3/*/backups/*", Status: http.StatusInternalServerError})
 		_, err := d.CreateVolume(asSidecar(t), claim("pvc-1", fromSnapshot(handle)))
@@ -143,8 +142,7 @@ func TestAMissingSnapshotIsNotNotFoundWhileBackupsCannotBeRead(t *testing.T) {
 
 func TestListSnapshotsOfAVolumeInPagesAndByID(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		sim := simulated()
-		d := startWith(t, sim)
+		sim, d := started(t)
 		id, other := made(t, d), made(t, d, func(r *csi.CreateVolumeRequest) { r.Name = "pvc-2" })
 		ready(t, d, snapshotRequest("another", other))
 		for _, name := range []string{"a", "b", "c"} {

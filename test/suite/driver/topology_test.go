@@ -52,27 +52,25 @@ func TestZonesRoundTrip(t *testing.T) {
 		"a mistyped class":            {volumeZones: []string{"nova"}, labels: []string{"nova"}, change: of("availability", "nvoa"), code: codes.InvalidArgument, text: "nvoa"},
 		"a class in the default zone": {volumeZones: []string{"nova"}, fallback: true, labels: []string{"az1"}, change: of("availability", "other"), want: []string{"nova"}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				sim := simulated()
-				sim.SetVolumeZones(test.volumeZones...)
-				sim.SetZoneFallback(test.fallback)
-				d := start(t, append(sim.CloudConf(inprocess.URL), test.conf...), memnet.Transport(sim.Handler()))
-				if test.change == nil {
-					test.change = func(*csi.CreateVolumeRequest) {}
+		story(t, name, func(t *testing.T) {
+			sim := simulated()
+			sim.SetVolumeZones(test.volumeZones...)
+			sim.SetZoneFallback(test.fallback)
+			d := start(t, append(sim.CloudConf(inprocess.URL), test.conf...), memnet.Transport(sim.Handler()))
+			if test.change == nil {
+				test.change = func(*csi.CreateVolumeRequest) {}
+			}
+			for range 2 { // the retry gets the same answer
+				got, err := d.CreateVolume(asSidecar(t), claim("pvc-1", wanted(test.labels...), test.change))
+				if test.code != codes.OK {
+					wantCode(t, err, test.code, test.text)
+				} else if err != nil || !slices.Equal(zonesOf(got.GetVolume().GetAccessibleTopology()), test.want) {
+					t.Errorf("want %v, got %v, %v", test.want, got, err)
 				}
-				for range 2 { // the retry gets the same answer
-					got, err := d.CreateVolume(asSidecar(t), claim("pvc-1", wanted(test.labels...), test.change))
-					if test.code != codes.OK {
-						wantCode(t, err, test.code, test.text)
-					} else if err != nil || !slices.Equal(zonesOf(got.GetVolume().GetAccessibleTopology()), test.want) {
-						t.Errorf("want %v, got %v, %v", test.want, got, err)
-					}
-				}
-				if n := len(listed(t, d)); n > 1 || test.code != codes.OK && n > 0 {
-					t.Errorf("%d volumes are left", n)
-				}
-			})
+			}
+			if n := len(listed(t, d)); n > 1 || test.code != codes.OK && n > 0 {
+				t.Errorf("%d volumes are left", n)
+			}
 		})
 	}
 }

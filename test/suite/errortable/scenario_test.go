@@ -8,6 +8,7 @@ import (
 	"github.com/container-storage-interface/spec/lib/go/csi"
 
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
+	"github.com/cinder-csi/cinder-csi/test/kit/csitest"
 )
 
 // scenario is one path through an RPC.
@@ -30,8 +31,7 @@ func provisioner(req func(w *world) *csi.CreateVolumeRequest) func(w *world) sid
 				return answer.GetVolume().GetVolumeId(), err == nil, err
 			},
 			remove: func(ctx context.Context, id string) error {
-				_, err := w.DeleteVolume(ctx, &csi.DeleteVolumeRequest{VolumeId: id})
-				return err
+				return csitest.Outcome(w.DeleteVolume(ctx, &csi.DeleteVolumeRequest{VolumeId: id}))
 			},
 		}
 	}
@@ -50,8 +50,7 @@ func snapshotter(req func(w *world) *csi.CreateSnapshotRequest) func(w *world) s
 				return answer.GetSnapshot().GetSnapshotId(), err == nil, err
 			},
 			remove: func(ctx context.Context, id string) error {
-				_, err := w.DeleteSnapshot(ctx, &csi.DeleteSnapshotRequest{SnapshotId: id})
-				return err
+				return csitest.Outcome(w.DeleteSnapshot(ctx, &csi.DeleteSnapshotRequest{SnapshotId: id}))
 			},
 		}
 	}
@@ -81,11 +80,6 @@ func just(req *csi.CreateVolumeRequest) func(*world) *csi.CreateVolumeRequest {
 	return func(*world) *csi.CreateVolumeRequest { return req }
 }
 
-func changed(req *csi.CreateVolumeRequest, change func(*csi.CreateVolumeRequest)) *csi.CreateVolumeRequest {
-	change(req)
-	return req
-}
-
 // begun makes a call that ends before the cloud has done the work.
 func begun(w *world, after time.Duration, call func(ctx context.Context) error) {
 	ctx, cancel := context.WithTimeout(w.t.Context(), after)
@@ -101,39 +95,33 @@ var noFault openstacksim.Fault
 
 // The paths through the RPCs that call Cinder or Nova.
 var scenarios = []scenario{
-	create("blank", nothing, noFault, just(claim("pvc", "az2", "az1"))),
-	create("a zone without room, then another", nothing, openstacksim.Fault{Operation: openstacksim.CreateVolume, Full: true, Times: 1}, just(claim("pvc", "az2", "az1"))),
-	create("no room anywhere", nothing, openstacksim.Fault{Operation: openstacksim.CreateVolume, Full: true}, just(claim("pvc"))),
-	create("no room in any zone that will do", nothing, openstacksim.Fault{Operation: openstacksim.CreateVolume, Full: true}, just(claim("pvc", "az2", "az1"))),
-	create("the backend gives up", nothing, openstacksim.Fault{Operation: openstacksim.CreateVolume}, just(claim("pvc"))),
-	create("Cinder chooses another zone", func(w *world) { w.sim.SetZoneFallback(true) }, noFault, just(claim("pvc", "az9"))),
+	create("blank", nothing, noFault, just(csitest.Claim("pvc", csitest.Wanted("az2", "az1")))),
+	create("a zone without room, then another", nothing, openstacksim.Fault{Operation: openstacksim.CreateVolume, Full: true, Times: 1}, just(csitest.Claim("pvc", csitest.Wanted("az2", "az1")))),
+	create("no room anywhere", nothing, openstacksim.Fault{Operation: openstacksim.CreateVolume, Full: true}, just(csitest.Claim("pvc"))),
+	create("no room in any zone that will do", nothing, openstacksim.Fault{Operation: openstacksim.CreateVolume, Full: true}, just(csitest.Claim("pvc", csitest.Wanted("az2", "az1")))),
+	create("the backend gives up", nothing, openstacksim.Fault{Operation: openstacksim.CreateVolume}, just(csitest.Claim("pvc"))),
+	create("Cinder chooses another zone", func(w *world) { w.sim.SetZoneFallback(true) }, noFault, just(csitest.Claim("pvc", csitest.Wanted("az9")))),
 	create("begun before", func(w *world) {
-		begun(w, 3*time.Second, func(ctx context.Context) error { _, err := w.CreateVolume(ctx, claim("pvc")); return err })
-	}, noFault, just(claim("pvc"))),
+		begun(w, 3*time.Second, func(ctx context.Context) error { _, err := w.CreateVolume(ctx, csitest.Claim("pvc")); return err })
+	}, noFault, just(csitest.Claim("pvc"))),
 	create("clone", (*world).prepared, noFault, func(w *world) *csi.CreateVolumeRequest {
-		return changed(claim("pvc"), func(r *csi.CreateVolumeRequest) { r.VolumeContentSource = fromVolume(w.volume) })
+		return csitest.Claim("pvc", csitest.FromVolume(w.volume))
 	}),
 	create("from a snapshot", func(w *world) { w.prepared(); w.snapshotMade() }, noFault, func(w *world) *csi.CreateVolumeRequest {
-		return changed(claim("pvc"), func(r *csi.CreateVolumeRequest) { r.VolumeContentSource = fromSnapshot(w.snapshot) })
+		return csitest.Claim("pvc", csitest.FromSnapshot(w.snapshot))
 	}),
 	create("from a backup", func(w *world) { w.prepared(); w.backupMade() }, noFault, func(w *world) *csi.CreateVolumeRequest {
-		return changed(claim("pvc"), func(r *csi.CreateVolumeRequest) { r.VolumeContentSource = fromSnapshot(w.snapshot) })
+		return csitest.Claim("pvc", csitest.FromSnapshot(w.snapshot))
 	}),
 	create("from a backup in Ceph", func(w *world) { w.sim.SetCephBackups(true); w.prepared(); w.backupMade() }, noFault, func(w *world) *csi.CreateVolumeRequest {
-		return changed(claim("pvc"), func(r *csi.CreateVolumeRequest) { r.VolumeContentSource = fromSnapshot(w.snapshot) })
+		return csitest.Claim("pvc", csitest.FromSnapshot(w.snapshot))
 	}),
-	create("for several servers, of a type for one", nothing, noFault, just(changed(claim("pvc"), func(r *csi.CreateVolumeRequest) {
-		r.VolumeCapabilities = []*csi.VolumeCapability{sharedBlock()}
-	}))),
-	create("of a size that cannot be", nothing, noFault, just(changed(claim("pvc"), func(r *csi.CreateVolumeRequest) {
+	create("for several servers, of a type for one", nothing, noFault, just(csitest.Claim("pvc", csitest.As(csitest.Shared())))),
+	create("of a size that cannot be", nothing, noFault, just(csitest.Claim("pvc", func(r *csi.CreateVolumeRequest) {
 		r.CapacityRange = &csi.CapacityRange{RequiredBytes: gib + 1, LimitBytes: gib + 2}
 	}))),
-	create("of another's name", func(w *world) { w.prepared() }, noFault, just(changed(claim("prepared"), func(r *csi.CreateVolumeRequest) {
-		r.CapacityRange.RequiredBytes = 2 * gib
-	}))),
-	create("from an id that is no UUID", nothing, noFault, just(changed(claim("pvc"), func(r *csi.CreateVolumeRequest) {
-		r.VolumeContentSource = fromSnapshot("no-uuid")
-	}))),
+	create("of another's name", func(w *world) { w.prepared() }, noFault, just(csitest.Claim("prepared", func(r *csi.CreateVolumeRequest) { r.CapacityRange.RequiredBytes = 2 * gib }))),
+	create("from an id that is no UUID", nothing, noFault, just(csitest.Claim("pvc", csitest.FromSnapshot("no-uuid")))),
 
 	remove("free", (*world).prepared, noFault),
 	remove("just made", (*world).justMade, noFault),
@@ -143,8 +131,7 @@ var scenarios = []scenario{
 	remove("begun before", func(w *world) {
 		w.prepared()
 		begun(w, 3*time.Second, func(ctx context.Context) error {
-			_, err := w.DeleteVolume(ctx, &csi.DeleteVolumeRequest{VolumeId: w.volume})
-			return err
+			return csitest.Outcome(w.DeleteVolume(ctx, &csi.DeleteVolumeRequest{VolumeId: w.volume}))
 		})
 	}, noFault),
 
@@ -153,7 +140,7 @@ var scenarios = []scenario{
 	attach("attached already", func(w *world) { w.prepared(); w.attached(w.az1) }, noFault),
 	attach("attached elsewhere", func(w *world) { w.prepared(); w.attached(w.az2) }, noFault),
 	attach("attached elsewhere too", func(w *world) {
-		w.volume = w.made(changed(claim("prepared"), func(r *csi.CreateVolumeRequest) { r.Parameters = map[string]string{"type": "multiattach"} }))
+		w.volume = w.made(csitest.Claim("prepared", func(r *csi.CreateVolumeRequest) { r.Parameters = map[string]string{"type": "multiattach"} }))
 		w.attached(w.az2)
 	}, noFault),
 	attach("the host gives up", (*world).prepared, openstacksim.Fault{Operation: openstacksim.Attach}),
@@ -179,8 +166,7 @@ var scenarios = []scenario{
 	modify("type and removed metadata", func(w *world) {
 		w.prepared()
 		w.do("prepare metadata", func(ctx context.Context) error {
-			_, err := w.ControllerModifyVolume(ctx, &csi.ControllerModifyVolumeRequest{VolumeId: w.volume, MutableParameters: map[string]string{"metadata.team": "a"}})
-			return err
+			return csitest.Outcome(w.ControllerModifyVolume(ctx, &csi.ControllerModifyVolumeRequest{VolumeId: w.volume, MutableParameters: map[string]string{"metadata.team": "a"}}))
 		})
 	}, noFault, map[string]string{"type": "multiattach", "metadata.team": ""}),
 	modify("the backend does not move it", (*world).prepared, openstacksim.Fault{Operation: openstacksim.RetypeVolume}, map[string]string{"type": "fast", "policy": "on-demand"}),
@@ -212,78 +198,60 @@ var scenarios = []scenario{
 	deleteSnapshot("the store gives up", func(w *world) { w.prepared(); w.backupMade() }, openstacksim.Fault{Operation: openstacksim.DeleteBackup, Times: 1}),
 
 	ask("ListVolumes", "all", func(ctx context.Context, w *world) error {
-		_, err := w.ListVolumes(ctx, &csi.ListVolumesRequest{})
-		return err
+		return csitest.Outcome(w.ListVolumes(ctx, &csi.ListVolumesRequest{}))
 	}),
 	ask("ListVolumes", "with a token that is none", func(ctx context.Context, w *world) error {
-		_, err := w.ListVolumes(ctx, &csi.ListVolumesRequest{StartingToken: "none"})
-		return err
+		return csitest.Outcome(w.ListVolumes(ctx, &csi.ListVolumesRequest{StartingToken: "none"}))
 	}),
 	ask("ListVolumes", "of less than nothing", func(ctx context.Context, w *world) error {
-		_, err := w.ListVolumes(ctx, &csi.ListVolumesRequest{MaxEntries: -1})
-		return err
+		return csitest.Outcome(w.ListVolumes(ctx, &csi.ListVolumesRequest{MaxEntries: -1}))
 	}),
 	ask("ListSnapshots", "all", func(ctx context.Context, w *world) error {
-		_, err := w.ListSnapshots(ctx, &csi.ListSnapshotsRequest{})
-		return err
+		return csitest.Outcome(w.ListSnapshots(ctx, &csi.ListSnapshotsRequest{}))
 	}),
 	ask("ListSnapshots", "one", func(ctx context.Context, w *world) error {
-		_, err := w.ListSnapshots(ctx, &csi.ListSnapshotsRequest{SnapshotId: w.snapshot})
-		return err
+		return csitest.Outcome(w.ListSnapshots(ctx, &csi.ListSnapshotsRequest{SnapshotId: w.snapshot}))
 	}),
 	ask("ListSnapshots", "with a token that is none", func(ctx context.Context, w *world) error {
-		_, err := w.ListSnapshots(ctx, &csi.ListSnapshotsRequest{StartingToken: "none"})
-		return err
+		return csitest.Outcome(w.ListSnapshots(ctx, &csi.ListSnapshotsRequest{StartingToken: "none"}))
 	}),
 	ask("ListSnapshots", "of less than nothing", func(ctx context.Context, w *world) error {
-		_, err := w.ListSnapshots(ctx, &csi.ListSnapshotsRequest{MaxEntries: -1})
-		return err
+		return csitest.Outcome(w.ListSnapshots(ctx, &csi.ListSnapshotsRequest{MaxEntries: -1}))
 	}),
 	ask("ControllerGetVolume", "one", func(ctx context.Context, w *world) error {
-		_, err := w.ControllerGetVolume(ctx, &csi.ControllerGetVolumeRequest{VolumeId: w.volume})
-		return err
+		return csitest.Outcome(w.ControllerGetVolume(ctx, &csi.ControllerGetVolumeRequest{VolumeId: w.volume}))
 	}),
 	ask("ControllerGetVolume", "none", func(ctx context.Context, w *world) error {
-		_, err := w.ControllerGetVolume(ctx, &csi.ControllerGetVolumeRequest{})
-		return err
+		return csitest.Outcome(w.ControllerGetVolume(ctx, &csi.ControllerGetVolumeRequest{}))
 	}),
 	ask("ValidateVolumeCapabilities", "one", func(ctx context.Context, w *world) error {
-		_, err := w.ValidateVolumeCapabilities(ctx, &csi.ValidateVolumeCapabilitiesRequest{VolumeId: w.volume, VolumeCapabilities: []*csi.VolumeCapability{writer()}})
-		return err
+		return csitest.Outcome(w.ValidateVolumeCapabilities(ctx, &csi.ValidateVolumeCapabilitiesRequest{VolumeId: w.volume, VolumeCapabilities: []*csi.VolumeCapability{csitest.Mounted("")}}))
 	}),
 	ask("ValidateVolumeCapabilities", "none", func(ctx context.Context, w *world) error {
-		_, err := w.ValidateVolumeCapabilities(ctx, &csi.ValidateVolumeCapabilitiesRequest{VolumeId: w.volume})
-		return err
+		return csitest.Outcome(w.ValidateVolumeCapabilities(ctx, &csi.ValidateVolumeCapabilitiesRequest{VolumeId: w.volume}))
 	}),
 	ask("GetCapacity", "of a type in a zone", func(ctx context.Context, w *world) error {
-		_, err := w.GetCapacity(ctx, &csi.GetCapacityRequest{
+		return csitest.Outcome(w.GetCapacity(ctx, &csi.GetCapacityRequest{
 			Parameters: map[string]string{"type": "fast"}, AccessibleTopology: &csi.Topology{Segments: map[string]string{zoneKey: "az1"}},
-		})
-		return err
+		}))
 	}),
 	ask("GetCapacity", "of an unknown type", func(ctx context.Context, w *world) error {
-		_, err := w.GetCapacity(ctx, &csi.GetCapacityRequest{Parameters: map[string]string{"type": "none"}})
-		return err
+		return csitest.Outcome(w.GetCapacity(ctx, &csi.GetCapacityRequest{Parameters: map[string]string{"type": "none"}}))
 	}),
 	ask("ControllerGetVolumeHealth", "one", func(ctx context.Context, w *world) error {
-		_, err := w.ControllerGetVolumeHealth(ctx, &csi.ControllerGetVolumeHealthRequest{VolumeId: w.volume})
-		return err
+		return csitest.Outcome(w.ControllerGetVolumeHealth(ctx, &csi.ControllerGetVolumeHealthRequest{VolumeId: w.volume}))
 	}),
 	ask("ControllerGetVolumeHealth", "none", func(ctx context.Context, w *world) error {
-		_, err := w.ControllerGetVolumeHealth(ctx, &csi.ControllerGetVolumeHealthRequest{})
-		return err
+		return csitest.Outcome(w.ControllerGetVolumeHealth(ctx, &csi.ControllerGetVolumeHealthRequest{}))
 	}),
 	ask("ControllerListVolumeHealth", "all", func(ctx context.Context, w *world) error {
-		_, err := w.ControllerListVolumeHealth(ctx, &csi.ControllerListVolumeHealthRequest{})
-		return err
+		return csitest.Outcome(w.ControllerListVolumeHealth(ctx, &csi.ControllerListVolumeHealthRequest{}))
 	}),
 	ask("ControllerListVolumeHealth", "with a token that is none", func(ctx context.Context, w *world) error {
-		_, err := w.ControllerListVolumeHealth(ctx, &csi.ControllerListVolumeHealthRequest{StartingToken: "none"})
-		return err
+		return csitest.Outcome(w.ControllerListVolumeHealth(ctx, &csi.ControllerListVolumeHealthRequest{StartingToken: "none"}))
 	}),
 	ask("ControllerListVolumeHealth", "of less than nothing", func(ctx context.Context, w *world) error {
-		_, err := w.ControllerListVolumeHealth(ctx, &csi.ControllerListVolumeHealthRequest{MaxEntries: -1})
-		return err
+		return csitest.Outcome(w.ControllerListVolumeHealth(ctx, &csi.ControllerListVolumeHealthRequest{MaxEntries: -1}))
 	}),
 }
 
@@ -306,8 +274,7 @@ func backup(name string, prepare func(w *world), disturb openstacksim.Fault) sce
 
 func remove(name string, prepare func(w *world), disturb openstacksim.Fault) scenario {
 	return scenario{name: name, rpc: "DeleteVolume", prepare: prepare, disturb: disturb, call: func(ctx context.Context, w *world) error {
-		_, err := w.DeleteVolume(ctx, &csi.DeleteVolumeRequest{VolumeId: w.volume})
-		return err
+		return csitest.Outcome(w.DeleteVolume(ctx, &csi.DeleteVolumeRequest{VolumeId: w.volume}))
 	}}
 }
 
@@ -330,22 +297,19 @@ func expand(name string, prepare func(w *world), disturb openstacksim.Fault, to 
 		size = &csi.CapacityRange{RequiredBytes: 1, LimitBytes: 2}
 	}
 	return scenario{name: name, rpc: "ControllerExpandVolume", prepare: prepare, disturb: disturb, call: func(ctx context.Context, w *world) error {
-		_, err := w.ControllerExpandVolume(ctx, &csi.ControllerExpandVolumeRequest{VolumeId: w.volume, CapacityRange: size, VolumeCapability: writer()})
-		return err
+		return csitest.Outcome(w.ControllerExpandVolume(ctx, &csi.ControllerExpandVolumeRequest{VolumeId: w.volume, CapacityRange: size, VolumeCapability: csitest.Mounted("")}))
 	}}
 }
 
 func modify(name string, prepare func(w *world), disturb openstacksim.Fault, parameters map[string]string) scenario {
 	return scenario{name: name, rpc: "ControllerModifyVolume", prepare: prepare, disturb: disturb, call: func(ctx context.Context, w *world) error {
-		_, err := w.ControllerModifyVolume(ctx, &csi.ControllerModifyVolumeRequest{VolumeId: w.volume, MutableParameters: parameters})
-		return err
+		return csitest.Outcome(w.ControllerModifyVolume(ctx, &csi.ControllerModifyVolumeRequest{VolumeId: w.volume, MutableParameters: parameters}))
 	}}
 }
 
 func deleteSnapshot(name string, prepare func(w *world), disturb openstacksim.Fault) scenario {
 	return scenario{name: name, rpc: "DeleteSnapshot", prepare: prepare, disturb: disturb, call: func(ctx context.Context, w *world) error {
-		_, err := w.DeleteSnapshot(ctx, &csi.DeleteSnapshotRequest{SnapshotId: w.snapshot})
-		return err
+		return csitest.Outcome(w.DeleteSnapshot(ctx, &csi.DeleteSnapshotRequest{SnapshotId: w.snapshot}))
 	}}
 }
 

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
+	"github.com/cinder-csi/cinder-csi/test/kit/csitest"
 	"github.com/cinder-csi/cinder-csi/test/kit/inprocess"
 )
 
@@ -27,7 +28,7 @@ type sequence struct {
 	want codes.Code
 }
 
-var pvc = provisioner(just(claim("pvc")))
+var pvc = provisioner(just(csitest.Claim("pvc")))
 
 // POST of a volume, and of others.
 const toVolumes = "/volume/v3/*/volumes"
@@ -41,15 +42,13 @@ var sequences = []sequence{
 		time.Sleep(2 * time.Second)
 		repeated(w, toVolumes)
 		time.Sleep(20 * time.Second)
-		_, err := s.asked(w)
-		return err
+		return csitest.Outcome(s.asked(w))
 	}, codes.Aborted},
 	{"its own failed, another replica's is there", nothing, pvc, "volumes", func(w *world, s sidecar) error {
 		other := &world{t: w.t, ControllerClient: csi.NewControllerClient(inprocess.Start(w.t, w.sim))}
 		for _, each := range []*world{w, other} { // both are logged in
 			each.do("list", func(ctx context.Context) error {
-				_, err := each.ListVolumes(ctx, &csi.ListVolumesRequest{})
-				return err
+				return csitest.Outcome(each.ListVolumes(ctx, &csi.ListVolumesRequest{}))
 			})
 		}
 		w.sim.SetFault(openstacksim.Fault{Operation: openstacksim.CreateVolume, Times: 1})
@@ -81,8 +80,7 @@ var sequences = []sequence{
 			w.t.Fatalf("want an error about a source that is changing, got %v", err)
 		}
 		w.sim.SetFault(openstacksim.Fault{Method: http.MethodPost, Path: toVolumes, Status: http.StatusRequestEntityTooLarge, Times: 1})
-		_, err := s.asked(w)
-		return err
+		return csitest.Outcome(s.asked(w))
 	}, codes.ResourceExhausted},
 }
 

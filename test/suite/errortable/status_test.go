@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,6 +15,9 @@ import (
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/csitest"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 var statusFile = filepath.Join("testdata", "statuses.txt")
@@ -48,88 +50,70 @@ func statusCases() []statusCase {
 	}
 	for _, object := range []string{"volume", "attachment"} {
 		add(object, "DeleteVolume", "", func(ctx context.Context, w *world) error {
-			_, err := w.DeleteVolume(ctx, &csi.DeleteVolumeRequest{VolumeId: w.volume})
-			return err
+			return csitest.Outcome(w.DeleteVolume(ctx, &csi.DeleteVolumeRequest{VolumeId: w.volume}))
 		})
 		add(object, "ControllerPublishVolume", "", func(ctx context.Context, w *world) error { return w.publish(ctx, w.az1) })
 		add(object, "ControllerPublishVolume", "elsewhere", func(ctx context.Context, w *world) error { return w.publish(ctx, w.az2) })
 		add(object, "ControllerUnpublishVolume", "", func(ctx context.Context, w *world) error { return w.unpublish(ctx, w.az1) })
 		add(object, "ControllerUnpublishVolume", "everywhere", func(ctx context.Context, w *world) error { return w.unpublish(ctx, "") })
 		add(object, "ControllerExpandVolume", "", func(ctx context.Context, w *world) error {
-			_, err := w.ControllerExpandVolume(ctx, &csi.ControllerExpandVolumeRequest{VolumeId: w.volume, CapacityRange: &csi.CapacityRange{RequiredBytes: 2 * gib}})
-			return err
+			return csitest.Outcome(w.ControllerExpandVolume(ctx, &csi.ControllerExpandVolumeRequest{VolumeId: w.volume, CapacityRange: &csi.CapacityRange{RequiredBytes: 2 * gib}}))
 		})
 		add(object, "ControllerModifyVolume", "", func(ctx context.Context, w *world) error {
-			_, err := w.ControllerModifyVolume(ctx, &csi.ControllerModifyVolumeRequest{VolumeId: w.volume, MutableParameters: map[string]string{"type": "multiattach"}})
-			return err
+			return csitest.Outcome(w.ControllerModifyVolume(ctx, &csi.ControllerModifyVolumeRequest{VolumeId: w.volume, MutableParameters: map[string]string{"type": "multiattach"}}))
 		})
 		add(object, "CreateSnapshot", "", func(ctx context.Context, w *world) error {
-			_, err := w.CreateSnapshot(ctx, snapshotOfPrepared(w))
-			return err
+			return csitest.Outcome(w.CreateSnapshot(ctx, snapshotOfPrepared(w)))
 		})
 		add(object, "CreateSnapshot", "as a backup", func(ctx context.Context, w *world) error {
 			req := snapshotOfPrepared(w)
 			req.Parameters = map[string]string{"type": "backup"}
-			_, err := w.CreateSnapshot(ctx, req)
-			return err
+			return csitest.Outcome(w.CreateSnapshot(ctx, req))
 		})
 		add(object, "CreateVolume", "of its name", func(ctx context.Context, w *world) error {
-			_, err := w.CreateVolume(ctx, claim("prepared"))
-			return err
+			return csitest.Outcome(w.CreateVolume(ctx, csitest.Claim("prepared")))
 		})
 		add(object, "CreateVolume", "from it", func(ctx context.Context, w *world) error {
-			_, err := w.CreateVolume(ctx, changed(claim("pvc"), func(r *csi.CreateVolumeRequest) { r.VolumeContentSource = fromVolume(w.volume) }))
-			return err
+			return csitest.Outcome(w.CreateVolume(ctx, csitest.Claim("pvc", csitest.FromVolume(w.volume))))
 		})
 		add(object, "ControllerGetVolume", "", func(ctx context.Context, w *world) error {
-			_, err := w.ControllerGetVolume(ctx, &csi.ControllerGetVolumeRequest{VolumeId: w.volume})
-			return err
+			return csitest.Outcome(w.ControllerGetVolume(ctx, &csi.ControllerGetVolumeRequest{VolumeId: w.volume}))
 		})
 		add(object, "ControllerGetVolumeHealth", "", func(ctx context.Context, w *world) error {
-			_, err := w.ControllerGetVolumeHealth(ctx, &csi.ControllerGetVolumeHealthRequest{VolumeId: w.volume})
-			return err
+			return csitest.Outcome(w.ControllerGetVolumeHealth(ctx, &csi.ControllerGetVolumeHealthRequest{VolumeId: w.volume}))
 		})
 		add(object, "ControllerListVolumeHealth", "", func(ctx context.Context, w *world) error {
-			_, err := w.ControllerListVolumeHealth(ctx, &csi.ControllerListVolumeHealthRequest{})
-			return err
+			return csitest.Outcome(w.ControllerListVolumeHealth(ctx, &csi.ControllerListVolumeHealthRequest{}))
 		})
 		add(object, "ListVolumes", "", func(ctx context.Context, w *world) error {
-			_, err := w.ListVolumes(ctx, &csi.ListVolumesRequest{})
-			return err
+			return csitest.Outcome(w.ListVolumes(ctx, &csi.ListVolumesRequest{}))
 		})
 		add(object, "ValidateVolumeCapabilities", "", func(ctx context.Context, w *world) error {
-			_, err := w.ValidateVolumeCapabilities(ctx, &csi.ValidateVolumeCapabilitiesRequest{VolumeId: w.volume, VolumeCapabilities: []*csi.VolumeCapability{writer()}})
-			return err
+			return csitest.Outcome(w.ValidateVolumeCapabilities(ctx, &csi.ValidateVolumeCapabilitiesRequest{VolumeId: w.volume, VolumeCapabilities: []*csi.VolumeCapability{csitest.Mounted("")}}))
 		})
 	}
 	for _, object := range []string{"snapshot", "backup"} {
 		add(object, "DeleteSnapshot", "", func(ctx context.Context, w *world) error {
-			_, err := w.DeleteSnapshot(ctx, &csi.DeleteSnapshotRequest{SnapshotId: w.snapshot})
-			return err
+			return csitest.Outcome(w.DeleteSnapshot(ctx, &csi.DeleteSnapshotRequest{SnapshotId: w.snapshot}))
 		})
 		add(object, "CreateSnapshot", "of its name", func(ctx context.Context, w *world) error {
 			req := &csi.CreateSnapshotRequest{Name: "prepared", SourceVolumeId: w.volume}
 			if object == "backup" {
 				req.Parameters = map[string]string{"type": "backup"}
 			}
-			_, err := w.CreateSnapshot(ctx, req)
-			return err
+			return csitest.Outcome(w.CreateSnapshot(ctx, req))
 		})
 		add(object, "CreateVolume", "from it", func(ctx context.Context, w *world) error {
-			_, err := w.CreateVolume(ctx, changed(claim("pvc"), func(r *csi.CreateVolumeRequest) { r.VolumeContentSource = fromSnapshot(w.snapshot) }))
-			return err
+			return csitest.Outcome(w.CreateVolume(ctx, csitest.Claim("pvc", csitest.FromSnapshot(w.snapshot))))
 		})
 		add(object, "ListSnapshots", "", func(ctx context.Context, w *world) error {
-			_, err := w.ListSnapshots(ctx, &csi.ListSnapshotsRequest{})
-			return err
+			return csitest.Outcome(w.ListSnapshots(ctx, &csi.ListSnapshotsRequest{}))
 		})
 		add(object, "ListSnapshots", "of its id", func(ctx context.Context, w *world) error {
-			_, err := w.ListSnapshots(ctx, &csi.ListSnapshotsRequest{SnapshotId: w.snapshot})
-			return err
+			return csitest.Outcome(w.ListSnapshots(ctx, &csi.ListSnapshotsRequest{SnapshotId: w.snapshot}))
 		})
 		add(object, "DeleteVolume", "that it is of", func(ctx context.Context, w *world) error {
-			_, err := w.DeleteVolume(ctx, &csi.DeleteVolumeRequest{VolumeId: w.volume})
-			return err
+			return csitest.Outcome(w.DeleteVolume(ctx, &csi.DeleteVolumeRequest{VolumeId: w.volume}))
 		})
 	}
 	return all
@@ -217,13 +201,10 @@ func TestEveryRPCAnswersEveryStatusAsDocumented(t *testing.T) {
 // separated by tabs.
 func readStatuses(t *testing.T) map[situation]string {
 	t.Helper()
-	text, err := os.ReadFile(statusFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testfile.Text(t, statusFile)
 	all := map[situation]string{}
 	object := ""
-	for n, line := range strings.Split(string(text), "\n") {
+	for n, line := range strings.Split(text, "\n") {
 		fields := strings.Split(line, "\t")
 		switch {
 		case line == "" || strings.HasPrefix(line, "#"):
@@ -243,12 +224,9 @@ func readStatuses(t *testing.T) map[situation]string {
 // writeStatuses writes the answers below the comment at the head of the file.
 func writeStatuses(t *testing.T, got map[situation]string) {
 	t.Helper()
-	text, err := os.ReadFile(statusFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testfile.Text(t, statusFile)
 	var b strings.Builder
-	for _, line := range strings.Split(string(text), "\n") {
+	for _, line := range strings.Split(text, "\n") {
 		if strings.HasPrefix(line, "#") {
 			b.WriteString(line + "\n")
 		}
@@ -273,9 +251,7 @@ func writeStatuses(t *testing.T, got map[situation]string) {
 			fmt.Fprintf(&b, "%s\t%s\t%s\n", m, code, strings.Join(byCode[code], " "))
 		}
 	}
-	if err := os.WriteFile(statusFile, []byte(b.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, statusFile, b.String(), 0o600)
 }
 
 func sorted(all []statusCase) []statusCase {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -13,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 var tableFile = filepath.Join("testdata", "table.txt")
@@ -43,10 +43,7 @@ func TestTheTableCitesConditionsThatTheSpecificationHas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(dir)), "spec.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testfile.Text(t, filepath.Join(strings.TrimSpace(string(dir)), "spec.md"))
 	upper := regexp.MustCompile(`([a-z])([A-Z])`)
 	cited := 0
 	for c, d := range readTable(t) {
@@ -56,7 +53,7 @@ func TestTheTableCitesConditionsThatTheSpecificationHas(t *testing.T) {
 		}
 		cited++
 		condition, _, _ = strings.Cut(condition, ";")
-		_, section, _ := strings.Cut(string(text), "##### "+rpc+" Errors\n")
+		_, section, _ := strings.Cut(text, "##### "+rpc+" Errors\n")
 		section, _, _ = strings.Cut(section, "\n#")
 		code := strings.ToUpper(upper.ReplaceAllString(d.code, "${1}_${2}"))
 		has := false
@@ -78,11 +75,8 @@ type table map[cell]documented
 func readTable(t *testing.T) table {
 	t.Helper()
 	all := table{}
-	text, err := os.ReadFile(tableFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for n, line := range strings.Split(string(text), "\n") {
+	text := testfile.Text(t, tableFile)
+	for n, line := range strings.Split(text, "\n") {
 		if line == "" || strings.HasPrefix(line, "#") {
 			continue
 		}
@@ -114,12 +108,9 @@ func writeTable(t *testing.T, old table, r *reached) {
 		return cmp.Or(cmp.Compare(slices.Index(order, a.rpc), slices.Index(order, b.rpc)),
 			cmp.Compare(slices.Index(kinds, a.kind), slices.Index(kinds, b.kind)), -cmp.Compare(a.when(), b.when()))
 	})
-	text, err := os.ReadFile(tableFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testfile.Text(t, tableFile)
 	var b strings.Builder
-	for _, line := range strings.Split(string(text), "\n") {
+	for _, line := range strings.Split(text, "\n") {
 		if strings.HasPrefix(line, "#") {
 			b.WriteString(line + "\n")
 		}
@@ -128,7 +119,5 @@ func writeTable(t *testing.T, old table, r *reached) {
 		fmt.Fprintf(&b, "%s\t%s\t%s\t%s\t%s\n", c.rpc, c.kind, c.when(), r.cells[c], old[c].source)
 		t.Logf("%v: %s by %s", c, r.cells[c], r.how[c])
 	}
-	if err := os.WriteFile(tableFile, []byte(b.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, tableFile, b.String(), 0o600)
 }

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
+	"github.com/cinder-csi/cinder-csi/test/kit/csitest"
 	"github.com/cinder-csi/cinder-csi/test/kit/inprocess"
 )
 
@@ -57,42 +58,6 @@ func (w *world) do(what string, call func(ctx context.Context) error) {
 	}
 }
 
-func writer() *csi.VolumeCapability {
-	return &csi.VolumeCapability{
-		AccessType: &csi.VolumeCapability_Mount{Mount: &csi.VolumeCapability_MountVolume{}},
-		AccessMode: &csi.VolumeCapability_AccessMode{Mode: csi.VolumeCapability_AccessMode_SINGLE_NODE_WRITER},
-	}
-}
-
-func sharedBlock() *csi.VolumeCapability {
-	return &csi.VolumeCapability{
-		AccessType: &csi.VolumeCapability_Block{Block: &csi.VolumeCapability_BlockVolume{}},
-		AccessMode: &csi.VolumeCapability_AccessMode{Mode: csi.VolumeCapability_AccessMode_MULTI_NODE_MULTI_WRITER},
-	}
-}
-
-// claim is the request for a volume of one GiB in one of the zones, if any are named.
-func claim(name string, zones ...string) *csi.CreateVolumeRequest {
-	req := &csi.CreateVolumeRequest{Name: name, VolumeCapabilities: []*csi.VolumeCapability{writer()}, CapacityRange: &csi.CapacityRange{RequiredBytes: gib}}
-	for _, zone := range zones {
-		if req.AccessibilityRequirements == nil {
-			req.AccessibilityRequirements = &csi.TopologyRequirement{}
-		}
-		topology := &csi.Topology{Segments: map[string]string{zoneKey: zone}}
-		req.AccessibilityRequirements.Preferred = append(req.AccessibilityRequirements.Preferred, topology)
-		req.AccessibilityRequirements.Requisite = append(req.AccessibilityRequirements.Requisite, topology)
-	}
-	return req
-}
-
-func fromVolume(id string) *csi.VolumeContentSource {
-	return &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Volume{Volume: &csi.VolumeContentSource_VolumeSource{VolumeId: id}}}
-}
-
-func fromSnapshot(id string) *csi.VolumeContentSource {
-	return &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Snapshot{Snapshot: &csi.VolumeContentSource_SnapshotSource{SnapshotId: id}}}
-}
-
 // made creates a volume and returns its ID.
 func (w *world) made(req *csi.CreateVolumeRequest) string {
 	w.t.Helper()
@@ -106,7 +71,7 @@ func (w *world) made(req *csi.CreateVolumeRequest) string {
 }
 
 // justMade creates the volume that most RPCs are about.
-func (w *world) justMade() { w.volume = w.made(claim("prepared")) }
+func (w *world) justMade() { w.volume = w.made(csitest.Claim("prepared")) }
 
 // prepared creates that volume, and waits until the driver has no cached state of it.
 func (w *world) prepared() {
@@ -126,13 +91,11 @@ func (w *world) attached(server string) {
 }
 
 func (w *world) publish(ctx context.Context, server string) error {
-	_, err := w.ControllerPublishVolume(ctx, &csi.ControllerPublishVolumeRequest{VolumeId: w.volume, NodeId: server, VolumeCapability: writer()})
-	return err
+	return csitest.Outcome(w.ControllerPublishVolume(ctx, &csi.ControllerPublishVolumeRequest{VolumeId: w.volume, NodeId: server, VolumeCapability: csitest.Mounted("")}))
 }
 
 func (w *world) unpublish(ctx context.Context, server string) error {
-	_, err := w.ControllerUnpublishVolume(ctx, &csi.ControllerUnpublishVolumeRequest{VolumeId: w.volume, NodeId: server})
-	return err
+	return csitest.Outcome(w.ControllerUnpublishVolume(ctx, &csi.ControllerUnpublishVolumeRequest{VolumeId: w.volume, NodeId: server}))
 }
 
 // snapshotMade creates a snapshot of the prepared volume.
@@ -179,14 +142,12 @@ func (w *world) cleared() {
 	}
 	if w.snapshot != "" {
 		until("deleting the snapshot", func(ctx context.Context) error {
-			_, err := w.DeleteSnapshot(ctx, &csi.DeleteSnapshotRequest{SnapshotId: w.snapshot})
-			return err
+			return csitest.Outcome(w.DeleteSnapshot(ctx, &csi.DeleteSnapshotRequest{SnapshotId: w.snapshot}))
 		})
 	}
 	if w.volume != "" {
 		until("deleting the volume", func(ctx context.Context) error {
-			_, err := w.DeleteVolume(ctx, &csi.DeleteVolumeRequest{VolumeId: w.volume})
-			return err
+			return csitest.Outcome(w.DeleteVolume(ctx, &csi.DeleteVolumeRequest{VolumeId: w.volume}))
 		})
 	}
 	time.Sleep(10 * time.Minute) // until the cloud has done all requests in progress

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/cinder-csi/cinder-csi/test/kit/controlplane"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 // argoCD is the controller of Applications, the server that builds what Git has, and the cache of both.
@@ -44,9 +45,7 @@ spec:
 	libraries := cache("redis/usr/lib/x86_64-linux-gnu")
 	s.program(t, cache("redis/usr/bin/redis-server"), []string{"LD_LIBRARY_PATH=" + libraries}, "--bind", "127.0.0.1", "--port", redis, "--save", "", "--dir", s.Dir)
 	for _, dir := range []string{"tls", "ssh", "tmp"} {
-		if err := os.MkdirAll(s.Path("app/"+dir), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.MkdirAll(s.Path("app/"+dir), 0o700))
 	}
 	// In the cluster the API server is https://kubernetes.default.svc, the destination of the example.
 	env := []string{

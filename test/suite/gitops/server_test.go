@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/cinder-csi/cinder-csi/test/kit/controlplane"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // server is an API server without nodes, and a Git repository that is served on loopback.
@@ -76,10 +78,7 @@ func (s *server) commit(t *testing.T, dir, spec string) {
 // example is a file of examples/gitops that names this server's repository.
 func (s *server) example(t *testing.T, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(s.Repo, "examples/gitops", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testfile.Read(t, filepath.Join(s.Repo, "examples/gitops", name))
 	const address = "https://git.example.com/platform/clusters.git"
 	if !bytes.Contains(text, []byte(address)) {
 		t.Fatalf("%s does not have the address %s", name, address)
@@ -172,10 +171,7 @@ func (s *server) run(t *testing.T, command ...string) string {
 // program runs a program until the test ends.
 func (s *server) program(t *testing.T, name string, env []string, args ...string) {
 	t.Helper()
-	log, err := os.Create(s.Path(filepath.Base(name) + ".log"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := testenv.Value(os.Create(s.Path(filepath.Base(name) + ".log")))(t)
 	cmd := exec.Command(name, args...)
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = s.Dir, append(s.Env, env...), log, log
 	if err := cmd.Start(); err != nil {
@@ -195,17 +191,7 @@ func (s *server) program(t *testing.T, name string, env []string, args ...string
 // eventually waits for the state of other programs, and returns how long it took.
 func (s *server) eventually(t *testing.T, within time.Duration, what string, ask func() error) time.Duration {
 	t.Helper()
-	begun := time.Now()
-	for {
-		err := ask()
-		took := time.Since(begun).Round(100 * time.Millisecond)
-		if err == nil {
-			t.Logf("%s: after %s", what, took)
-			return took
-		}
-		if took > within {
-			t.Fatalf("%s: not after %s: %v", what, took, err)
-		}
-		time.Sleep(500 * time.Millisecond)
-	}
+	took := testenv.Eventually(t, within, 500*time.Millisecond, what, ask).Round(100 * time.Millisecond)
+	t.Logf("%s: after %s", what, took)
+	return took
 }

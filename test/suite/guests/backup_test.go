@@ -11,6 +11,8 @@ import (
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/csitest"
 )
 
 // Cinder's backup driver for Ceph leaves out the last bytes of an encrypted volume that has never grown. The driver makes no such backup, and of a
@@ -49,7 +51,7 @@ func TestABackupHasEveryByteOrIsRefused(t *testing.T) {
 		must(t, "delete the backup", err)
 	})
 	var restored claim
-	timed(t, "volume from the backup", func() error { restored = r.create(t, n, claim{}, 1, fromSnapshot(backup)); return nil })
+	timed(t, "volume from the backup", func() error { restored = r.create(t, n, claim{}, 1, csitest.FromSnapshot(backup)); return nil })
 	n.use(t, restored)
 	if got := n.sample(t, restored, 1); got != sum {
 		t.Errorf("want the bytes with checksum %s back, got %s", sum, got)

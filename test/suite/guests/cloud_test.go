@@ -22,6 +22,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 // region is the cloud and the controller role of the driver.
@@ -298,13 +299,7 @@ func (r *region) status(t *testing.T, id string) string {
 // eventually repeats a check until it succeeds.
 func eventually(t *testing.T, what string, check func() error) {
 	t.Helper()
-	var err error
-	for began := time.Now(); time.Since(began) < patience; time.Sleep(300 * time.Millisecond) {
-		if err = check(); err == nil {
-			return
-		}
-	}
-	t.Fatalf("not within %s: %s: %v", patience, what, err)
+	testenv.Eventually(t, patience, 300*time.Millisecond, what, check)
 }
 
 func must(t *testing.T, what string, err error) {

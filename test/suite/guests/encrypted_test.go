@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/csitest"
 )
 
 // encryptedType is the type of the cloud whose volumes the hypervisor encrypts: LUKS, with a key in Barbican.
@@ -42,11 +44,11 @@ func TestAnEncryptedVolumeLivesInGuests(t *testing.T) {
 	one.write(t, c, "after")
 	var restored, clone claim
 	timed(t, "create from the snapshot", func() error {
-		restored = r.create(t, one, claim{fsType: "ext4"}, 2, ofType(encryptedType), fromSnapshot(snapshot))
+		restored = r.create(t, one, claim{fsType: "ext4"}, 2, ofType(encryptedType), csitest.FromSnapshot(snapshot))
 		return nil
 	})
 	timed(t, "clone, larger", func() error {
-		clone = r.create(t, one, claim{fsType: "ext4"}, 3, ofType(encryptedType), fromVolume(c.id))
+		clone = r.create(t, one, claim{fsType: "ext4"}, 3, ofType(encryptedType), csitest.FromVolume(c.id))
 		return nil
 	})
 	one.leave(t, c)

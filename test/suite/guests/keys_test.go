@@ -21,6 +21,7 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/driver/openstack"
+	"github.com/cinder-csi/cinder-csi/test/kit/csitest"
 )
 
 // Cinder asks Barbican for a key with the token of the driver. Without the right there, CreateVolume says which volume failed, why, and by which
@@ -69,7 +70,7 @@ func TestTheAccessRulesOfThePageAreEnoughForEncryptedVolumes(t *testing.T) {
 	n.use(t, c)
 	sum := n.write(t, c, "kept")
 	n.leave(t, c)
-	restored := r.create(t, n, claim{fsType: "ext4"}, 1, ofType(encryptedType), fromSnapshot(r.snapshot(t, c)))
+	restored := r.create(t, n, claim{fsType: "ext4"}, 1, ofType(encryptedType), csitest.FromSnapshot(r.snapshot(t, c)))
 	n.use(t, restored)
 	n.wantData(t, restored, "kept", sum)
 	n.leave(t, restored)

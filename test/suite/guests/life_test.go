@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/csitest"
 )
 
 // The whole life of a volume, with hot plug: two guests on two computes, one volume, a snapshot, and a volume made from that.
@@ -32,7 +34,7 @@ func TestAVolumeLivesInGuests(t *testing.T) {
 
 	var restored claim
 	timed(t, "create from the snapshot", func() error {
-		restored = r.create(t, one, claim{fsType: "ext4"}, 2, fromSnapshot(snapshot))
+		restored = r.create(t, one, claim{fsType: "ext4"}, 2, csitest.FromSnapshot(snapshot))
 		return nil
 	})
 	two.use(t, restored)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/test/bed/vm/agent"
 	"github.com/cinder-csi/cinder-csi/test/bed/vm/guest"
+	"github.com/cinder-csi/cinder-csi/test/kit/csitest"
 	"github.com/cinder-csi/cinder-csi/tools/image"
 )
 
@@ -132,14 +133,9 @@ func (c claim) staging() string {
 func (c claim) target() string { return "/var/lib/kubelet/pods/" + c.id + "/mount" }
 
 func (c claim) capability() *csi.VolumeCapability {
-	v := &csi.VolumeCapability{AccessMode: &csi.VolumeCapability_AccessMode{Mode: csi.VolumeCapability_AccessMode_SINGLE_NODE_WRITER}}
+	v := csitest.Single(c.fsType)
 	if c.shared {
-		v.AccessMode.Mode = csi.VolumeCapability_AccessMode_MULTI_NODE_MULTI_WRITER
-	}
-	if c.fsType == "" {
-		v.AccessType = &csi.VolumeCapability_Block{Block: &csi.VolumeCapability_BlockVolume{}}
-	} else {
-		v.AccessType = &csi.VolumeCapability_Mount{Mount: &csi.VolumeCapability_MountVolume{FsType: c.fsType}}
+		v.AccessMode = csitest.Shared().GetAccessMode()
 	}
 	return v
 }
@@ -152,8 +148,7 @@ func (r *region) create(t *testing.T, near *node, c claim, gib int64, change ...
 	c.id, c.context = made.GetVolume().GetVolumeId(), maps.Clone(made.GetVolume().GetVolumeContext())
 	t.Cleanup(func() {
 		eventually(t, "volume "+c.id+" is deleted", func() error {
-			_, err := r.DeleteVolume(within(t, time.Minute), &csi.DeleteVolumeRequest{VolumeId: c.id})
-			return err
+			return csitest.Outcome(r.DeleteVolume(within(t, time.Minute), &csi.DeleteVolumeRequest{VolumeId: c.id}))
 		})
 	})
 	return c
@@ -163,32 +158,18 @@ func ofType(name string) func(*csi.CreateVolumeRequest) {
 	return func(request *csi.CreateVolumeRequest) { request.Parameters = map[string]string{"type": name} }
 }
 
-func fromSnapshot(id string) func(*csi.CreateVolumeRequest) {
-	return func(request *csi.CreateVolumeRequest) {
-		request.VolumeContentSource = &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Snapshot{Snapshot: &csi.VolumeContentSource_SnapshotSource{SnapshotId: id}}}
-	}
-}
-
-func fromVolume(id string) func(*csi.CreateVolumeRequest) {
-	return func(request *csi.CreateVolumeRequest) {
-		request.VolumeContentSource = &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Volume{Volume: &csi.VolumeContentSource_VolumeSource{VolumeId: id}}}
-	}
-}
-
 func (r *region) expand(t *testing.T, c claim, size int64) error {
 	t.Helper()
-	_, err := r.ControllerExpandVolume(within(t, patience), &csi.ControllerExpandVolumeRequest{
+	return csitest.Outcome(r.ControllerExpandVolume(within(t, patience), &csi.ControllerExpandVolumeRequest{
 		VolumeId: c.id, CapacityRange: &csi.CapacityRange{RequiredBytes: size}, VolumeCapability: c.capability(),
-	})
-	return err
+	}))
 }
 
 func (n *node) expand(t *testing.T, c claim, size int64) error {
 	t.Helper()
-	_, err := n.NodeExpandVolume(within(t, patience), &csi.NodeExpandVolumeRequest{
+	return csitest.Outcome(n.NodeExpandVolume(within(t, patience), &csi.NodeExpandVolumeRequest{
 		VolumeId: c.id, VolumePath: c.target(), StagingTargetPath: c.staging(), VolumeCapability: c.capability(), CapacityRange: &csi.CapacityRange{RequiredBytes: size},
-	})
-	return err
+	}))
 }
 
 // snapshot makes a snapshot until the test ends.
@@ -206,43 +187,35 @@ func (r *region) snapshot(t *testing.T, c claim) string {
 
 // request is for a new volume that the node can have.
 func (n *node) request(c claim, gib int64, change ...func(*csi.CreateVolumeRequest)) *csi.CreateVolumeRequest {
-	request := &csi.CreateVolumeRequest{
-		Name: "guests-" + rand.Text(), CapacityRange: &csi.CapacityRange{RequiredBytes: gib << 30}, VolumeCapabilities: []*csi.VolumeCapability{c.capability()},
-		AccessibilityRequirements: &csi.TopologyRequirement{Preferred: []*csi.Topology{n.info.GetAccessibleTopology()}},
-	}
-	for _, f := range change {
-		f(request)
-	}
-	return request
+	return csitest.Claim("guests-"+rand.Text(), append([]func(*csi.CreateVolumeRequest){csitest.As(c.capability()), func(r *csi.CreateVolumeRequest) {
+		r.CapacityRange.RequiredBytes = gib << 30
+		r.AccessibilityRequirements = &csi.TopologyRequirement{Preferred: []*csi.Topology{n.info.GetAccessibleTopology()}}
+	}}, change...)...)
 }
 
 // attach is what Kubernetes does before a node can stage the volume.
 func (n *node) attach(t *testing.T, c claim) error {
 	t.Helper()
-	_, err := n.r.ControllerPublishVolume(within(t, patience), &csi.ControllerPublishVolumeRequest{VolumeId: c.id, NodeId: n.server, VolumeCapability: c.capability()})
-	return err
+	return csitest.Outcome(n.r.ControllerPublishVolume(within(t, patience), &csi.ControllerPublishVolumeRequest{VolumeId: c.id, NodeId: n.server, VolumeCapability: c.capability()}))
 }
 
 func (n *node) detach(t *testing.T, c claim) error {
 	t.Helper()
-	_, err := n.r.ControllerUnpublishVolume(within(t, patience), &csi.ControllerUnpublishVolumeRequest{VolumeId: c.id, NodeId: n.server})
-	return err
+	return csitest.Outcome(n.r.ControllerUnpublishVolume(within(t, patience), &csi.ControllerUnpublishVolumeRequest{VolumeId: c.id, NodeId: n.server}))
 }
 
 func (n *node) stage(t *testing.T, c claim) error {
 	t.Helper()
-	_, err := n.NodeStageVolume(within(t, 2*time.Minute), &csi.NodeStageVolumeRequest{
+	return csitest.Outcome(n.NodeStageVolume(within(t, 2*time.Minute), &csi.NodeStageVolumeRequest{
 		VolumeId: c.id, StagingTargetPath: c.staging(), VolumeCapability: c.capability(), VolumeContext: c.context,
-	})
-	return err
+	}))
 }
 
 func (n *node) publish(t *testing.T, c claim) error {
 	t.Helper()
-	_, err := n.NodePublishVolume(within(t, 2*time.Minute), &csi.NodePublishVolumeRequest{
+	return csitest.Outcome(n.NodePublishVolume(within(t, 2*time.Minute), &csi.NodePublishVolumeRequest{
 		VolumeId: c.id, StagingTargetPath: c.staging(), TargetPath: c.target(), VolumeCapability: c.capability(), VolumeContext: c.context,
-	})
-	return err
+	}))
 }
 
 // release unpublishes and unstages.

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/cinder-csi/cinder-csi/test/bed/vm/agent"
+	"github.com/cinder-csi/cinder-csi/test/kit/csitest"
 )
 
 // Cinder accepts the change between a plain and an encrypted type, and fails at it on Ceph. The volume stays what it was, with its bytes, and the
@@ -117,10 +118,9 @@ func TestAnEncryptedVolumeInUseStaysWhereItIs(t *testing.T) {
 // retype changes the type of a volume, also if that moves it.
 func (r *region) retype(t *testing.T, c claim, to string) error {
 	t.Helper()
-	_, err := r.ControllerModifyVolume(within(t, patience), &csi.ControllerModifyVolumeRequest{
+	return csitest.Outcome(r.ControllerModifyVolume(within(t, patience), &csi.ControllerModifyVolumeRequest{
 		VolumeId: c.id, MutableParameters: map[string]string{"type": to, "policy": "on-demand"},
-	})
-	return err
+	}))
 }
 
 // writing is a process in a guest that writes file after file to a volume, each with its checksum.

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/cinder-csi/cinder-csi/test/kit/mutant"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 	"github.com/cinder-csi/cinder-csi/test/suite/mutants"
 )
 
@@ -270,9 +271,7 @@ func (f *finder) try(t *testing.T, from string, h history) bool {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(*find, append(text, '\n'), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, *find, append(text, '\n'), 0o644)
 		t.Logf("kept:\n%s", story(small, shrunk))
 	}
 	return again == mostTries

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/cinder-csi/cinder-csi/driver/contract"
+	"github.com/cinder-csi/cinder-csi/test/kit/csitest"
 )
 
 // player plays one actor.
@@ -125,15 +126,9 @@ func (p *player) name(kind string) string {
 
 func (p *player) capability() *csi.VolumeCapability {
 	if p.Shared {
-		return &csi.VolumeCapability{
-			AccessType: &csi.VolumeCapability_Block{Block: &csi.VolumeCapability_BlockVolume{}},
-			AccessMode: &csi.VolumeCapability_AccessMode{Mode: csi.VolumeCapability_AccessMode_MULTI_NODE_MULTI_WRITER},
-		}
+		return csitest.Shared()
 	}
-	return &csi.VolumeCapability{
-		AccessType: &csi.VolumeCapability_Mount{Mount: &csi.VolumeCapability_MountVolume{}},
-		AccessMode: &csi.VolumeCapability_AccessMode{Mode: csi.VolumeCapability_AccessMode_SINGLE_NODE_WRITER},
-	}
+	return csitest.Mounted("")
 }
 
 // abandonment returns a function that reports whether the user has deleted an object during its create.
@@ -192,29 +187,19 @@ func (p *player) createRequest(s step) (*csi.CreateVolumeRequest, bool) {
 	if p.volumes[s.Volume] != nil {
 		return nil, false
 	}
-	req := &csi.CreateVolumeRequest{
-		Name: p.name("pvc"), VolumeCapabilities: []*csi.VolumeCapability{p.capability()}, CapacityRange: &csi.CapacityRange{RequiredBytes: gib},
-	}
+	req := csitest.Claim(p.name("pvc"), csitest.Wanted(p.Zones...))
 	if p.Shared {
-		req.Parameters = map[string]string{"type": "multiattach"}
+		csitest.Multiattach(req)
 	}
 	switch other := p.volumes[1-s.Volume]; {
 	case s.From == fromVolume && other != nil:
 		req.CapacityRange.RequiredBytes = other.size * gib
-		req.VolumeContentSource = &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Volume{Volume: &csi.VolumeContentSource_VolumeSource{VolumeId: other.handle}}}
+		csitest.FromVolume(other.handle)(req)
 	case s.From == fromSnapshot && p.snapshots[s.Snapshot] != nil:
 		req.CapacityRange.RequiredBytes = p.snapshots[s.Snapshot].of.size * gib
-		req.VolumeContentSource = &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Snapshot{Snapshot: &csi.VolumeContentSource_SnapshotSource{SnapshotId: p.snapshots[s.Snapshot].handle}}}
+		csitest.FromSnapshot(p.snapshots[s.Snapshot].handle)(req)
 	case s.From != blank:
 		return nil, false
-	}
-	for _, zone := range p.Zones {
-		if req.AccessibilityRequirements == nil {
-			req.AccessibilityRequirements = &csi.TopologyRequirement{}
-		}
-		topology := &csi.Topology{Segments: map[string]string{zoneKey: zone}}
-		req.AccessibilityRequirements.Preferred = append(req.AccessibilityRequirements.Preferred, topology)
-		req.AccessibilityRequirements.Requisite = append(req.AccessibilityRequirements.Requisite, topology)
 	}
 	return req, true
 }
@@ -272,6 +257,16 @@ func (p *player) checkFinal(c *call, code codes.Code) {
 	}
 }
 
+// succeeds judges an operation whose sidecar calls until OK, and checks that answer.
+func succeeds[A any](check func(a answer[A])) func(answer[A], bool) bool {
+	return func(a answer[A], _ bool) bool {
+		if a.err == nil {
+			check(a)
+		}
+		return a.err == nil
+	}
+}
+
 // delete is external-provisioner with a PersistentVolume that was released: it calls until the volume is gone, whatever the code.
 func (p *player) delete(c *claim) {
 	callUntilDone(p.world, work[*csi.DeleteVolumeResponse]{
@@ -279,15 +274,11 @@ func (p *player) delete(c *claim) {
 		do: func(ctx context.Context, to csi.ControllerClient) (*csi.DeleteVolumeResponse, error) {
 			return to.DeleteVolume(ctx, &csi.DeleteVolumeRequest{VolumeId: c.handle})
 		},
-		judge: func(a answer[*csi.DeleteVolumeResponse], _ bool) bool {
-			if a.err != nil {
-				return false
-			}
+		judge: succeeds(func(a answer[*csi.DeleteVolumeResponse]) {
 			if state, ok := p.sim.VolumeState(c.handle); ok {
 				p.violate("every OK is true", "%s: the volume is %+v", a.of, state)
 			}
-			return true
-		},
+		}),
 	})
 	p.mu.Lock()
 	delete(p.ledger.volumes, c.handle)
@@ -363,15 +354,11 @@ func (p *player) detach(c *claim, server string) {
 		do: func(ctx context.Context, to csi.ControllerClient) (*csi.ControllerUnpublishVolumeResponse, error) {
 			return to.ControllerUnpublishVolume(ctx, &csi.ControllerUnpublishVolumeRequest{VolumeId: c.handle, NodeId: server})
 		},
-		judge: func(a answer[*csi.ControllerUnpublishVolumeResponse], _ bool) bool {
-			if a.err != nil {
-				return false
-			}
+		judge: succeeds(func(a answer[*csi.ControllerUnpublishVolumeResponse]) {
 			if state, _ := p.sim.VolumeState(c.handle); (attachedTo(state, server) || slices.Contains(state.Disks, server)) && !p.unknown(c.handle, server) {
 				p.violate("every OK is true", "%s: the volume is %+v", a.of, state)
 			}
-			return true
-		},
+		}),
 	})
 }
 
@@ -384,15 +371,11 @@ func (p *player) expand(c *claim, size int64) {
 				VolumeId: c.handle, CapacityRange: &csi.CapacityRange{RequiredBytes: size * gib}, VolumeCapability: p.capability(),
 			})
 		},
-		judge: func(a answer[*csi.ControllerExpandVolumeResponse], _ bool) bool {
-			if a.err != nil {
-				return false
-			}
+		judge: succeeds(func(a answer[*csi.ControllerExpandVolumeResponse]) {
 			if state, _ := p.sim.VolumeState(c.handle); int64(state.Size) < size || a.got.GetCapacityBytes() < size*gib {
 				p.violate("every OK is true", "%s to %d GiB: the volume is %+v", a.of, size, state)
 			}
-			return true
-		},
+		}),
 	})
 	c.size = size
 }
@@ -405,15 +388,11 @@ func (p *player) modify(c *claim, s step) {
 		do: func(ctx context.Context, to csi.ControllerClient) (*csi.ControllerModifyVolumeResponse, error) {
 			return to.ControllerModifyVolume(ctx, &csi.ControllerModifyVolumeRequest{VolumeId: c.handle, MutableParameters: parameters})
 		},
-		judge: func(a answer[*csi.ControllerModifyVolumeResponse], _ bool) bool {
-			if a.err != nil {
-				return false
-			}
+		judge: succeeds(func(a answer[*csi.ControllerModifyVolumeResponse]) {
 			if state, _ := p.sim.VolumeState(c.handle); state.Metadata["step"] != parameters["metadata.step"] {
 				p.violate("every OK is true", "%s: the metadata is %v", a.of, state.Metadata)
 			}
-			return true
-		},
+		}),
 	})
 }
 
@@ -490,15 +469,11 @@ func (p *player) deleteSnapshot(vs *volumeSnapshot) {
 		do: func(ctx context.Context, to csi.ControllerClient) (*csi.DeleteSnapshotResponse, error) {
 			return to.DeleteSnapshot(ctx, &csi.DeleteSnapshotRequest{SnapshotId: vs.handle})
 		},
-		judge: func(a answer[*csi.DeleteSnapshotResponse], _ bool) bool {
-			if a.err != nil {
-				return false
-			}
+		judge: succeeds(func(a answer[*csi.DeleteSnapshotResponse]) {
 			if state, ok := p.sim.SnapshotState(vs.handle); ok {
 				p.violate("every OK is true", "%s: it is %+v", a.of, state)
 			}
-			return true
-		},
+		}),
 	})
 	p.mu.Lock()
 	delete(p.ledger.snapshots, vs.handle)

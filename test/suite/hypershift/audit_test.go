@@ -8,15 +8,13 @@ import (
 	"time"
 
 	"github.com/cinder-csi/cinder-csi/test/judge/rights"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 // calls are those in the audit log of a cluster, by line.
 func (c *cluster) calls(t *testing.T) []rights.Call {
 	t.Helper()
-	all, err := rights.Read(c.path("audit.log"), time.Time{}, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := testenv.Value(rights.Read(c.path("audit.log"), time.Time{}, ""))(t)
 	return all
 }
 
@@ -25,10 +23,7 @@ func (c *cluster) calls(t *testing.T) []rights.Call {
 func (c *cluster) granted(t *testing.T) []rights.Grant {
 	t.Helper()
 	out := c.kubectl(t, "get", "clusterroles,roles,clusterrolebindings,rolebindings", "--all-namespaces", "--selector=app.kubernetes.io/name=cinder-csi,app.kubernetes.io/component=controller", "-o", "json")
-	all, err := rights.Granted([]byte(out))
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := testenv.Value(rights.Granted([]byte(out)))(t)
 	var merged []rights.Grant
 	known := map[rights.Grant]bool{}
 	for _, g := range all {

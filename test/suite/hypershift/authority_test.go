@@ -13,6 +13,8 @@ import (
 	"net"
 	"testing"
 	"time"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 // authority is a certificate authority.
@@ -24,32 +26,20 @@ type authority struct {
 
 func newAuthority(t *testing.T) *authority {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := testenv.Value(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	template := &x509.Certificate{
 		SerialNumber: serial(t), Subject: pkix.Name{CommonName: "authority " + rand.Text()}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	parent, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
+	der := testenv.Value(x509.CreateCertificate(rand.Reader, template, template, key.Public(), key))(t)
+	parent := testenv.Value(x509.ParseCertificate(der))(t)
 	return &authority{certificate: encode("CERTIFICATE", der), key: encodeKey(t, key), parent: parent, signer: key}
 }
 
 // issue makes a certificate for a client and for a server at the addresses, and its key.
 func (a *authority) issue(t *testing.T, name, organization string, addresses ...string) (certificate, key []byte) {
 	t.Helper()
-	signer, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	signer := testenv.Value(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	template := &x509.Certificate{
 		SerialNumber: serial(t), Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth},
@@ -60,28 +50,19 @@ func (a *authority) issue(t *testing.T, name, organization string, addresses ...
 	for _, address := range addresses {
 		template.IPAddresses = append(template.IPAddresses, net.ParseIP(address))
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, a.parent, signer.Public(), a.signer)
-	if err != nil {
-		t.Fatal(err)
-	}
+	der := testenv.Value(x509.CreateCertificate(rand.Reader, template, a.parent, signer.Public(), a.signer))(t)
 	return encode("CERTIFICATE", der), encodeKey(t, signer)
 }
 
 func serial(t *testing.T) *big.Int {
 	t.Helper()
-	n, err := rand.Int(rand.Reader, big.NewInt(1<<62))
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := testenv.Value(rand.Int(rand.Reader, big.NewInt(1<<62)))(t)
 	return n
 }
 
 func encodeKey(t *testing.T, key *ecdsa.PrivateKey) []byte {
 	t.Helper()
-	der, err := x509.MarshalECPrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	der := testenv.Value(x509.MarshalECPrivateKey(key))(t)
 	return encode("EC PRIVATE KEY", der)
 }
 

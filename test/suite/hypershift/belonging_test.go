@@ -15,6 +15,7 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/contract"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 const (
@@ -60,9 +61,7 @@ func (h *hosted) belongings(t *testing.T, foreign server) []belonging {
 func (o *openstack) tag(t *testing.T, id, cluster string) {
 	t.Helper()
 	url := o.compute.ServiceURL("servers", id, "tags")
-	if _, err := o.compute.Put(t.Context(), url, map[string]any{"tags": []string{"openshiftClusterID=" + cluster}}, nil, &gophercloud.RequestOpts{OkCodes: []int{http.StatusOK}}); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Value(o.compute.Put(t.Context(), url, map[string]any{"tags": []string{"openshiftClusterID=" + cluster}}, nil, &gophercloud.RequestOpts{OkCodes: []int{http.StatusOK}}))(t)
 	t.Cleanup(func() {
 		_, _ = o.compute.Put(background(), url, map[string]any{"tags": []string{}}, nil, &gophercloud.RequestOpts{OkCodes: []int{http.StatusOK}})
 	})
@@ -198,9 +197,7 @@ func (o *openstack) attach(t *testing.T, id, to string) {
 func (o *openstack) post(t *testing.T, client *gophercloud.ServiceClient, path string, body, into any) {
 	t.Helper()
 	options := &gophercloud.RequestOpts{OkCodes: []int{http.StatusOK, http.StatusAccepted, http.StatusCreated}}
-	if _, err := client.Post(t.Context(), client.ServiceURL(strings.Split(path, "/")...), body, into, options); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Value(client.Post(t.Context(), client.ServiceURL(strings.Split(path, "/")...), body, into, options))(t)
 }
 
 // state is what Cinder and Nova say about everything of others: the objects, what was made of them, and the disks of the foreign server.

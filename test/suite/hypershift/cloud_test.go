@@ -27,6 +27,7 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 // openstack is the cloud of the hosted cluster. The driver reaches it through proxies with TLS, whose certificate can be replaced.
@@ -59,30 +60,21 @@ func connect(t *testing.T) *openstack {
 	if err != nil {
 		t.Fatalf("%v; `make openstack-up` starts a cloud", err)
 	}
-	c, err := cloud.Connect(t.Context(), settings, cloud.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := testenv.Value(cloud.Connect(t.Context(), settings, cloud.Options{}))(t)
 	t.Cleanup(c.Close)
 	o := &openstack{urls: map[string]string{}}
 	for _, s := range []struct {
 		kind, microversion string
 		client             **gophercloud.ServiceClient
 	}{{"identity", "", &o.identity}, {"block-storage", "3.70", &o.volume}, {"compute", "2.90", &o.compute}} {
-		client, err := c.Client(s.kind, s.microversion)
-		if err != nil {
-			t.Fatal(err)
-		}
+		client := testenv.Value(c.Client(s.kind, s.microversion))(t)
 		*s.client = client
 	}
 	result, ok := o.identity.GetAuthResult().(tokens.CreateResult)
 	if !ok {
 		t.Fatalf("the login gave %T", o.identity.GetAuthResult())
 	}
-	user, err := result.ExtractUser()
-	if err != nil {
-		t.Fatal(err)
-	}
+	user := testenv.Value(result.ExtractUser())(t)
 	o.user = user.ID
 	o.front(t, "auth_url", settings.AuthURL)
 	o.front(t, "volume_endpoint_override", o.volume.Endpoint)
@@ -98,10 +90,7 @@ func startSimulated(t *testing.T) string {
 		ID: openstacksim.FixedID("server", foreignServer), Name: foreignServer, Project: "demo", Zone: "az1", CreatedAt: config.Servers[0].CreatedAt,
 	})
 	sim := openstacksim.New(config)
-	listener, err := net.Listen("tcp", gateway+":0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := testenv.Value(net.Listen("tcp", gateway+":0"))(t)
 	s := &http.Server{Handler: sim.Handler()}
 	go func() { _ = s.Serve(listener) }()
 	t.Cleanup(func() { _ = s.Close() })
@@ -113,10 +102,7 @@ func startSimulated(t *testing.T) string {
 // front starts a proxy with TLS before a service.
 func (o *openstack) front(t *testing.T, key, target string) {
 	t.Helper()
-	to, err := url.Parse(target)
-	if err != nil {
-		t.Fatal(err)
-	}
+	to := testenv.Value(url.Parse(target))(t)
 	proxy := &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(&url.URL{Scheme: to.Scheme, Host: to.Host})
@@ -125,10 +111,7 @@ func (o *openstack) front(t *testing.T, key, target string) {
 		},
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 	}
-	listener, err := net.Listen("tcp", gateway+":0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := testenv.Value(net.Listen("tcp", gateway+":0"))(t)
 	config := &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return o.certificate.Load(), nil }}
 	// Idle connections end soon, so that a new certificate is used.
 	s := &http.Server{Handler: proxy, IdleTimeout: 2 * time.Second, ErrorLog: log.New(io.Discard, "", 0)}
@@ -156,10 +139,7 @@ func (o *openstack) record(r *http.Request) {
 func (o *openstack) serve(t *testing.T, a *authority) {
 	t.Helper()
 	certificate, key := a.issue(t, "openstack", "", gateway)
-	pair, err := tls.X509KeyPair(certificate, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pair := testenv.Value(tls.X509KeyPair(certificate, key))(t)
 	o.certificate.Store(&pair)
 }
 
@@ -172,9 +152,7 @@ func (o *openstack) newCredential(t *testing.T) credential {
 		Credential credential `json:"application_credential"`
 	}
 	body := map[string]any{"application_credential": map[string]any{"name": "hypershift-" + rand.Text(), "roles": []any{map[string]any{"name": "member"}}}}
-	if _, err := o.identity.Post(t.Context(), o.identity.ServiceURL("users", o.user, "application_credentials"), body, &made, nil); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Value(o.identity.Post(t.Context(), o.identity.ServiceURL("users", o.user, "application_credentials"), body, &made, nil))(t)
 	t.Cleanup(func() { o.deleteCredential(made.Credential) })
 	return made.Credential
 }
@@ -257,9 +235,7 @@ func (o *openstack) ofCluster(t *testing.T, kind string) []string {
 
 func (o *openstack) get(t *testing.T, client *gophercloud.ServiceClient, path string, into any) {
 	t.Helper()
-	if _, err := client.Get(t.Context(), client.ServiceURL(strings.Split(path, "/")...), into, nil); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Value(client.Get(t.Context(), client.ServiceURL(strings.Split(path, "/")...), into, nil))(t)
 }
 
 // httpOK asks an HTTP endpoint once.

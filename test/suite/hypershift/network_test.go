@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 // The pods have network namespaces of their own, so that their ports are not those of the machine. Addresses are of the range for benchmarks
@@ -57,15 +59,5 @@ func ip(t *testing.T, args ...string) {
 // eventually asks until there is no error.
 func eventually(t *testing.T, timeout time.Duration, what string, ask func() error) {
 	t.Helper()
-	deadline := time.Now().Add(timeout)
-	for {
-		err := ask()
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%s: not after %s: %v", what, timeout, err)
-		}
-		time.Sleep(200 * time.Millisecond)
-	}
+	testenv.Eventually(t, timeout, 200*time.Millisecond, what, ask)
 }

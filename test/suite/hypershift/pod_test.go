@@ -22,6 +22,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/cinder-csi/cinder-csi/test/kit/controlplane"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 // podUser is the user of the controller, as OpenShift's constraint or HyperShift would choose one.
@@ -51,9 +52,7 @@ var programs = map[string]string{
 func startPod(t *testing.T, c *cluster, object corev1.Pod, number int) *pod {
 	t.Helper()
 	p := &pod{Pod: object, cluster: c, root: t.TempDir(), settings: map[string]map[string]string{}, restarts: map[string]int{}, running: map[string]*exec.Cmd{}}
-	if err := os.Chmod(p.root, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.Chmod(p.root, 0o755))
 	for dir := filepath.Dir(p.root); dir != "/tmp" && dir != "/"; dir = filepath.Dir(dir) { // t.TempDir's parents are the owner's alone
 		_ = os.Chmod(dir, 0o755)
 	}
@@ -89,12 +88,8 @@ func (p *pod) sync(t *testing.T) {
 		dir := filepath.Join(p.root, "volumes", v.Name)
 		switch {
 		case v.EmptyDir != nil:
-			if err := os.MkdirAll(dir, 0o777); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Chmod(dir, 0o777); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, os.MkdirAll(dir, 0o777))
+			testenv.Must(t, os.Chmod(dir, 0o777))
 		case v.Secret != nil:
 			p.project(t, dir, p.content(t, "secret", v.Secret.SecretName, v.Secret.Items, v.Secret.Optional))
 		case v.ConfigMap != nil:
@@ -129,10 +124,7 @@ func (p *pod) content(t *testing.T, kind, name string, items []corev1.KeyToPath,
 	files := map[string]string{}
 	for key, value := range object.Data {
 		if kind == "secret" {
-			decoded, err := base64.StdEncoding.DecodeString(value)
-			if err != nil {
-				t.Fatal(err)
-			}
+			decoded := testenv.Value(base64.StdEncoding.DecodeString(value))(t)
 			value = string(decoded)
 		}
 		if len(items) == 0 {
@@ -153,9 +145,7 @@ func (p *pod) content(t *testing.T, kind, name string, items []corev1.KeyToPath,
 func (p *pod) read(t *testing.T, into any, kind, name string) {
 	t.Helper()
 	out := p.kubectl(t, "get", kind, name, "--namespace="+p.Namespace, "-o", "json")
-	if err := json.Unmarshal([]byte(out), into); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, json.Unmarshal([]byte(out), into))
 }
 
 // project replaces the files of a volume as kubelet does: a new directory, and the link ..data moved to it.
@@ -180,9 +170,7 @@ func (p *pod) project(t *testing.T, dir string, files map[string]string) {
 		}
 	}
 	errs = append(errs, os.Symlink(filepath.Base(fresh), filepath.Join(dir, "..new")), os.Rename(filepath.Join(dir, "..new"), filepath.Join(dir, "..data")))
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, errors.Join(errs...))
 }
 
 func mapsEqual(a, b map[string]string) bool {
@@ -262,10 +250,7 @@ func (p *pod) run(t *testing.T, container corev1.Container) {
 		}
 		fmt.Fprintf(&mounts, "%s %s %s\n", filepath.Join(p.root, "volumes", m.Name), m.MountPath, mode)
 	}
-	log, err := os.Create(p.log(container.Name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := testenv.Value(os.Create(p.log(container.Name)))(t)
 	begin := func() *exec.Cmd {
 		args := []string{"netns", "exec", p.netns, "unshare", "--mount", "--uts", "bash", "-c", script, "container", root, p.Name, fmt.Sprint(podUser)}
 		cmd := exec.Command("ip", append(args, argv...)...)
@@ -306,9 +291,7 @@ func (p *pod) log(container string) string { return filepath.Join(p.root, contai
 // copyProgram makes a program part of a container's root directory.
 func copyProgram(t *testing.T, from, to string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.MkdirAll(filepath.Dir(to), 0o755))
 	if out, err := exec.Command("cp", "--reflink=auto", from, to).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

@@ -13,6 +13,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // The test replaces everything that the pod of the controller logs in with, each while claims are being served. First the credential of OpenStack,
@@ -29,10 +32,7 @@ func TestCredentialsAreReplacedWithoutARestart(t *testing.T) {
 	r.replaceCredential(t, func() { h.secrets(t) })
 	t.Log("the Cloud Credential Operator writes one key")
 	r.replaceCredential(t, func() {
-		patch, err := json.Marshal(map[string]any{"stringData": map[string]string{"clouds.yaml": h.openstack.cloudsYAML(h.credential)}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		patch := testenv.Value(json.Marshal(map[string]any{"stringData": map[string]string{"clouds.yaml": h.openstack.cloudsYAML(h.credential)}}))(t)
 		h.management.kubectl(t, "patch", "secret", "tenant-a-cloud-credentials", "--namespace="+hostedNamespace, "--type=merge", "-p", string(patch))
 	})
 	t.Log("OpenStack gets a certificate of another authority")
@@ -127,10 +127,7 @@ func (r *rotation) replaceKubeconfig(t *testing.T) {
 	t.Helper()
 	finish := r.begin(t)
 	token := filepath.Join(r.pod.root, "volumes", "hosted-kubeconfig", "token")
-	old, err := os.ReadFile(token)
-	if err != nil {
-		t.Fatal(err)
-	}
+	old := testfile.Read(t, token)
 	r.adminKubeconfig(t)
 	r.pod.sync(t)
 	eventually(t, time.Minute, "another token", func() error {
@@ -156,23 +153,14 @@ func (r *rotation) reload(result string) int {
 // metrics are the series of the driver that begin with a text.
 func metrics(t *testing.T, p *pod, prefix string) map[string]int {
 	t.Helper()
-	resp, err := http.Get("http://" + p.address + ":8080/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := testenv.Value(http.Get("http://" + p.address + ":8080/metrics"))(t)
 	defer resp.Body.Close()
-	page, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := testenv.Value(io.ReadAll(resp.Body))(t)
 	series := map[string]int{}
 	for line := range strings.Lines(string(page)) {
 		at := strings.LastIndexByte(line, ' ')
 		if strings.HasPrefix(line, prefix) && at > 0 {
-			n, err := strconv.ParseFloat(strings.TrimSpace(line[at:]), 64)
-			if err != nil {
-				t.Fatal(err)
-			}
+			n := testenv.Value(strconv.ParseFloat(strings.TrimSpace(line[at:]), 64))(t)
 			series[line[:at]] = int(n)
 		}
 	}

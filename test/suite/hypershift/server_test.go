@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/cinder-csi/cinder-csi/test/kit/controlplane"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // cluster is one API server with its etcd and controllers. It has no kubelet.
@@ -75,9 +77,7 @@ const hostedAdmin = "system:admin"
 
 func write(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, path, text, 0o600)
 }
 
 func (c *cluster) wait(t *testing.T, program string, args ...string) {
@@ -99,18 +99,13 @@ func (c *cluster) try(stdin string, args ...string) (string, error) {
 // kubectl is try for what must succeed.
 func (c *cluster) kubectl(t *testing.T, args ...string) string {
 	t.Helper()
-	out, err := c.try("", args...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := testenv.Value(c.try("", args...))(t)
 	return strings.TrimSpace(out)
 }
 
 func (c *cluster) apply(t *testing.T, manifest string) {
 	t.Helper()
-	if _, err := c.try(manifest, "apply", "-f", "-"); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Value(c.try(manifest, "apply", "-f", "-"))(t)
 }
 
 // command runs a program in a directory, with the built programs and tools first in PATH. The error has what it printed.

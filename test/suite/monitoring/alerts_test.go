@@ -19,8 +19,10 @@ import (
 	"github.com/container-storage-interface/spec/lib/go/csi"
 
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
+	"github.com/cinder-csi/cinder-csi/test/kit/csitest"
 	"github.com/cinder-csi/cinder-csi/test/kit/inprocess"
 	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // healthy is how many minutes each scenario runs without a fault first. No alert may fire then, nor after the repair.
@@ -137,7 +139,7 @@ var scenarios = []struct {
 				return nil
 			}
 			_, err := csi.NewNodeClient(s.nodes[0].driver).NodeStageVolume(attempt, &csi.NodeStageVolumeRequest{
-				VolumeId: "0a9f1b2c-3d4e-4f50-8a6b-7c8d9e0f1a2b", StagingTargetPath: staging, VolumeCapability: capability(),
+				VolumeId: "0a9f1b2c-3d4e-4f50-8a6b-7c8d9e0f1a2b", StagingTargetPath: staging, VolumeCapability: csitest.Mounted(""),
 			})
 			return err
 		})
@@ -242,9 +244,7 @@ func TestEveryAlertFiresInItsScenarioAndOnlyThere(t *testing.T) {
 	missing := map[string]bool{}
 	for _, file := range rules {
 		path := filepath.Join(dir, file+".yaml")
-		if err := os.WriteFile(path, rulesText(t, file), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, path, rulesText(t, file), 0o600)
 		files = append(files, path)
 		for _, group := range readRules(t, file).Groups {
 			for _, r := range group.Rules {
@@ -338,9 +338,7 @@ func alertsOf(t *testing.T, dir string, files []string, s *stage) map[string]spa
 		fmt.Fprintf(&text, "  - {expr: 'group by (alertname, cluster) (ALERTS{alertstate=\"firing\"})', eval_time: %dm, exp_samples: []}\n", minute)
 	}
 	path := filepath.Join(dir, "test.yaml")
-	if err := os.WriteFile(path, []byte(text.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, path, text.String(), 0o600)
 	out, err := exec.Command("promtool", "test", "rules", path).CombinedOutput()
 	if err != nil && !strings.Contains(string(out), "alertname") {
 		t.Fatalf("promtool: %v\n%.2000s", err, out)

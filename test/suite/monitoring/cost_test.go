@@ -18,6 +18,9 @@ import (
 	"github.com/container-storage-interface/spec/lib/go/csi"
 
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
+	"github.com/cinder-csi/cinder-csi/test/kit/csitest"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 var before = flag.String("before", "", "a commit of this repository to compare with")
@@ -67,10 +70,7 @@ func TestCostOfMetrics(t *testing.T) {
 
 func measure(t *testing.T, program string) (f figures) {
 	t.Helper()
-	info, err := os.Stat(program)
-	if err != nil {
-		t.Fatal(err)
-	}
+	info := testenv.Value(os.Stat(program))(t)
 	f.size = int(info.Size())
 	dir, cloud := largeCloud(t)
 	controller := launchController(t, program, dir)
@@ -78,10 +78,7 @@ func measure(t *testing.T, program string) (f figures) {
 	var times []time.Duration
 	for range 50 {
 		begun := time.Now()
-		text, err := get("http://" + controller.web + "/metrics")
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := testenv.Value(get("http://" + controller.web + "/metrics"))(t)
 		times = append(times, time.Since(begun))
 		f.page = len(text)
 	}
@@ -90,9 +87,7 @@ func measure(t *testing.T, program string) (f figures) {
 
 	node := launchNode(t, program, cloud)
 	for range 10 {
-		if _, err := get("http://" + node.web + "/metrics"); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Value(get("http://" + node.web + "/metrics"))(t)
 	}
 	f.rss, f.anon, f.file = status(t, node.pid, "VmRSS"), status(t, node.pid, "RssAnon"), status(t, node.pid, "RssFile")
 	return f
@@ -108,9 +103,7 @@ func largeCloud(t *testing.T) (dir, address string) {
 	server := httptest.NewServer(sim.Handler())
 	t.Cleanup(server.Close)
 	dir = t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "cloud.conf"), sim.CloudConf(server.URL), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, filepath.Join(dir, "cloud.conf"), sim.CloudConf(server.URL), 0o600)
 	return dir, server.URL
 }
 
@@ -130,7 +123,7 @@ func fill(t *testing.T, controller *process) {
 					return
 				}
 				node := servers[w%len(servers)].ID
-				if _, err := c.ControllerPublishVolume(t.Context(), &csi.ControllerPublishVolumeRequest{VolumeId: id, NodeId: node, VolumeCapability: capability()}); err != nil {
+				if _, err := c.ControllerPublishVolume(t.Context(), &csi.ControllerPublishVolumeRequest{VolumeId: id, NodeId: node, VolumeCapability: csitest.Mounted("")}); err != nil {
 					t.Error(err)
 					return
 				}
@@ -146,11 +139,8 @@ func fill(t *testing.T, controller *process) {
 // status is a figure of /proc/PID/status in bytes.
 func status(t *testing.T, pid int, name string) int {
 	t.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, rest, _ := strings.Cut(string(text), name+":")
+	text := testfile.Text(t, fmt.Sprintf("/proc/%d/status", pid))
+	_, rest, _ := strings.Cut(text, name+":")
 	var kib int
 	if _, err := fmt.Sscan(rest, &kib); err != nil {
 		t.Fatalf("%s of process %d: %v", name, pid, err)

@@ -3,7 +3,6 @@ package monitoring
 import (
 	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -14,6 +13,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/cinder-csi/cinder-csi/internal/diagnosis/command"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 var update = flag.Bool("update", false, "write the dashboards of the chart, and what the panels show")
@@ -39,28 +40,19 @@ type ruleFile struct {
 // readRules reads the groups of a file.
 func readRules(t *testing.T, file string) (groups ruleFile) {
 	t.Helper()
-	if err := yaml.UnmarshalStrict(rulesText(t, file), &groups); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, yaml.UnmarshalStrict(rulesText(t, file), &groups))
 	return groups
 }
 
 // rulesText is a file with alerts, as promtool reads it too.
 func rulesText(t *testing.T, file string) []byte {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(chart, "alerts", file+".yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return text
+	return testfile.Read(t, filepath.Join(chart, "alerts", file+".yaml"))
 }
 
 func dashboardText(t *testing.T, d Dashboard) string {
 	t.Helper()
-	text, err := d.JSON()
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testenv.Value(d.JSON())(t)
 	return string(text)
 }
 
@@ -73,18 +65,10 @@ func TestTheDashboardsOfTheChartAreCurrent(t *testing.T) {
 	}
 	for path, text := range want {
 		if *update {
-			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			testfile.Write(t, path, text, 0o644)
 			continue
 		}
-		got, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := testfile.Read(t, path)
 		if diff := cmp.Diff(text, string(got)); diff != "" {
 			t.Errorf("%s is not current; go test ./test/suite/monitoring -update writes it (-want +got):\n%s", path, diff)
 		}
@@ -101,12 +85,9 @@ var foreign = map[string]string{
 }
 
 func TestEveryMetricOfAlertsAndDashboardsExists(t *testing.T) {
-	text, err := os.ReadFile("../../../docs/reference/metrics.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testfile.Text(t, "../../../docs/reference/metrics.md")
 	known := map[string]bool{}
-	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\| (\\w+)").FindAllStringSubmatch(string(text), -1) {
+	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\| (\\w+)").FindAllStringSubmatch(text, -1) {
 		known[row[1]] = true
 		if row[2] == "histogram" {
 			known[row[1]+"_bucket"], known[row[1]+"_count"], known[row[1]+"_sum"] = true, true, true
@@ -153,17 +134,14 @@ var severities = []string{"critical", "warning", "info"}
 
 func TestEveryAlertSaysWhatItMeansAndLinksToItsSection(t *testing.T) {
 	const page = "docs/how-to/monitor.md#"
-	text, err := os.ReadFile("../../../docs/how-to/monitor.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testfile.Text(t, "../../../docs/how-to/monitor.md")
 	for _, file := range rules {
 		for _, group := range readRules(t, file).Groups {
 			for _, r := range group.Rules {
 				if want := page + strings.ToLower(r.Alert); r.Annotations["runbook"] != want || r.Annotations["runbook_url"] != "" {
 					t.Errorf("%s: want runbook %s and no address, got %q", r.Alert, want, r.Annotations)
 				}
-				if !strings.Contains(string(text), "\n### "+r.Alert+"\n") {
+				if !strings.Contains(text, "\n### "+r.Alert+"\n") {
 					t.Errorf("%s: docs/how-to/monitor.md has no section for it", r.Alert)
 				}
 				if r.Annotations["summary"] == "" || r.Annotations["description"] == "" || r.Annotations["action"] == "" || !slices.Contains(severities, r.Labels["severity"]) {

@@ -24,7 +24,9 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"github.com/cinder-csi/cinder-csi/test/kit/csitest"
 	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 	"github.com/cinder-csi/cinder-csi/tools/pictures"
 )
 
@@ -40,14 +42,9 @@ type process struct {
 func start(t *testing.T, program string, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command(program, args...)
-	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := testenv.Value(os.Create(filepath.Join(t.TempDir(), "log")))(t)
 	cmd.Stderr, cmd.Stdout = log, log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
@@ -61,10 +58,7 @@ func start(t *testing.T, program string, args ...string) *exec.Cmd {
 // freeAddress is an address that no program listens on now.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := testenv.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer listener.Close()
 	return listener.Addr().String()
 }
@@ -72,14 +66,7 @@ func freeAddress(t *testing.T) string {
 // until repeats check in real time, because the programs are real.
 func until(t *testing.T, what string, check func() error) {
 	t.Helper()
-	var err error
-	for range 300 {
-		if err = check(); err == nil {
-			return
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
-	t.Fatalf("%s: %v", what, err)
+	testenv.Eventually(t, 30*time.Second, 100*time.Millisecond, what, check)
 }
 
 func get(address string) ([]byte, error) {
@@ -102,10 +89,7 @@ func launch(t *testing.T, program string, args ...string) *process {
 	socket := filepath.Join(t.TempDir(), "csi.sock")
 	p.pid = start(t, program, append([]string{"--endpoint=unix://" + socket, "--http-endpoint=" + p.web, "--cluster=test"}, args...)...).Process.Pid
 	until(t, "the driver", func() error { _, err := get("http://" + p.web + "/metrics"); return err })
-	var err error
-	if p.ClientConn, err = grpc.NewClient("unix://"+socket, grpc.WithTransportCredentials(insecure.NewCredentials())); err != nil {
-		t.Fatal(err)
-	}
+	p.ClientConn = testenv.Value(grpc.NewClient("unix://"+socket, grpc.WithTransportCredentials(insecure.NewCredentials())))(t)
 	t.Cleanup(func() { _ = p.Close() })
 	return p
 }
@@ -121,25 +105,17 @@ func launchNode(t *testing.T, program, cloud string) *process {
 	t.Helper()
 	machine := testenv.NewMachine(t)
 	for _, dir := range []string{"proc/self", "sys/block"} {
-		if err := os.MkdirAll(machine.Path(dir), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.MkdirAll(machine.Path(dir), 0o755))
 	}
-	if err := os.WriteFile(machine.Path("proc/self/mountinfo"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, machine.Path("proc/self/mountinfo"), "", 0o600)
 	p := launch(t, program, "--provide-controller-service=false", "--sys-root="+machine.Sys, "--dev-root="+machine.Dev, "--proc-root="+machine.Path("proc"),
 		"--metadata-url="+cloud+"/metadata/node-az1", "--cloud-config="+machine.Path("no.conf"))
-	if _, err := csi.NewNodeClient(p).NodeGetInfo(t.Context(), &csi.NodeGetInfoRequest{}); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Value(csi.NewNodeClient(p).NodeGetInfo(t.Context(), &csi.NodeGetInfoRequest{}))(t)
 	return p
 }
 
 func createOn(ctx context.Context, p *process, name string) (string, error) {
-	made, err := csi.NewControllerClient(p).CreateVolume(ctx, &csi.CreateVolumeRequest{
-		Name: name, VolumeCapabilities: []*csi.VolumeCapability{capability()}, CapacityRange: &csi.CapacityRange{RequiredBytes: 1 << 30},
-	})
+	made, err := csi.NewControllerClient(p).CreateVolume(ctx, csitest.Claim(name))
 	return made.GetVolume().GetVolumeId(), err
 }
 
@@ -153,9 +129,7 @@ func prometheus(t *testing.T, every time.Duration, targets ...target) string {
 	var files []string
 	for _, file := range rules {
 		path := filepath.Join(dir, file+".yaml")
-		if err := os.WriteFile(path, rulesText(t, file), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, path, rulesText(t, file), 0o600)
 		files = append(files, path)
 	}
 	config := fmt.Sprintf(`global: {scrape_interval: %s, evaluation_interval: %s}
@@ -168,9 +142,7 @@ scrape_configs:
 		config += fmt.Sprintf("  - {targets: [%q], labels: {namespace: %s, pod: %s, instance: %q}}\n", s.web, s.namespace, s.pod, s.instance)
 	}
 	path := filepath.Join(dir, "prometheus.yml")
-	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, path, config, 0o600)
 	start(t, "prometheus", "--config.file="+path, "--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+address)
 	until(t, "Prometheus", func() error { _, err := get("http://" + address + "/-/ready"); return err })
 	return "http://" + address
@@ -195,9 +167,7 @@ func ask(t *testing.T, server, expr string, begin time.Time, seconds, step int) 
 			}
 		}
 	}
-	if err := json.Unmarshal(text, &answer); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, json.Unmarshal(text, &answer))
 	for _, r := range answer.Data.Result {
 		numbers := make([]float64, seconds/step)
 		for i := range numbers {
@@ -206,9 +176,7 @@ func ask(t *testing.T, server, expr string, begin time.Time, seconds, step int) 
 		some := false
 		for _, v := range r.Values {
 			at := (int64(v[0].(float64))-begin.Unix())/int64(step) - 1
-			if numbers[at], err = strconv.ParseFloat(v[1].(string), 64); err != nil {
-				t.Fatal(err)
-			}
+			numbers[at] = testenv.Value(strconv.ParseFloat(v[1].(string), 64))(t)
 			some = some || !math.IsNaN(numbers[at])
 		}
 		if some {
@@ -257,13 +225,8 @@ func TestEveryPanelShowsDataOfARealPrometheus(t *testing.T) {
 	}
 	checkRules(t, w.prometheus)
 	if *update && !t.Failed() {
-		text, err := json.MarshalIndent(recording, "", " ")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join("../../..", pictures.RecordingFile), append(text, '\n'), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		text := testenv.Value(json.MarshalIndent(recording, "", " "))(t)
+		testfile.Write(t, filepath.Join("../../..", pictures.RecordingFile), append(text, '\n'), 0o644)
 		t.Log("`make pictures` draws the new recording")
 	}
 }
@@ -271,10 +234,7 @@ func TestEveryPanelShowsDataOfARealPrometheus(t *testing.T) {
 // checkRules checks that the real Prometheus evaluates every rule without an error, and that no alert fires.
 func checkRules(t *testing.T, server string) {
 	t.Helper()
-	text, err := get(server + "/api/v1/rules")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testenv.Value(get(server + "/api/v1/rules"))(t)
 	var answer struct {
 		Data struct {
 			Groups []struct {
@@ -282,9 +242,7 @@ func checkRules(t *testing.T, server string) {
 			}
 		}
 	}
-	if err := json.Unmarshal(text, &answer); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, json.Unmarshal(text, &answer))
 	var names []string
 	for _, g := range answer.Data.Groups {
 		for _, r := range g.Rules {

@@ -22,8 +22,10 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/internal/memnet"
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
+	"github.com/cinder-csi/cinder-csi/test/kit/csitest"
 	"github.com/cinder-csi/cinder-csi/test/kit/inprocess"
 	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // pod is one driver, as Prometheus sees it.
@@ -71,13 +73,9 @@ func newStage(t *testing.T) *stage {
 	}
 	s.admin = inprocess.NewAdmin(t, s.sim)
 	for _, dir := range []string{"proc/self", "sys/block"} {
-		if err := os.MkdirAll(s.machine.Path(dir), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.MkdirAll(s.machine.Path(dir), 0o755))
 	}
-	if err := os.WriteFile(s.machine.Path("proc/self/mountinfo"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, s.machine.Path("proc/self/mountinfo"), "", 0o600)
 	s.controller = s.launch("cinder-csi", "cinder-csi-controller-0", string(s.sim.CloudConf(inprocess.URL)), "--provide-node-service=false", "--with-capacity")
 	for i := range 2 {
 		s.nodes = append(s.nodes, s.launchNode(i))
@@ -141,9 +139,7 @@ func (s *stage) launch(namespace, name, conf string, args ...string) *pod {
 
 func (p *pod) write(t *testing.T, conf string) {
 	t.Helper()
-	if err := os.WriteFile(p.conf, []byte(conf), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, p.conf, conf, 0o600)
 }
 
 // pass lets minutes pass, with a scrape in each.
@@ -263,19 +259,10 @@ func (s *stage) eventually(call func(ctx context.Context) error) {
 	}()
 }
 
-func capability() *csi.VolumeCapability {
-	return &csi.VolumeCapability{
-		AccessType: &csi.VolumeCapability_Mount{Mount: &csi.VolumeCapability_MountVolume{}},
-		AccessMode: &csi.VolumeCapability_AccessMode{Mode: csi.VolumeCapability_AccessMode_SINGLE_NODE_WRITER},
-	}
-}
-
 func (s *stage) rpc() csi.ControllerClient { return csi.NewControllerClient(s.controller.driver) }
 
 func (s *stage) create(ctx context.Context, name string) (string, error) {
-	made, err := s.rpc().CreateVolume(ctx, &csi.CreateVolumeRequest{
-		Name: name, VolumeCapabilities: []*csi.VolumeCapability{capability()}, CapacityRange: &csi.CapacityRange{RequiredBytes: 1 << 30},
-	})
+	made, err := s.rpc().CreateVolume(ctx, csitest.Claim(name))
 	return made.GetVolume().GetVolumeId(), err
 }
 
@@ -291,7 +278,7 @@ func (s *stage) volume(name string) string {
 
 func (s *stage) attach(ctx context.Context, id string) error {
 	_, err := s.rpc().ControllerPublishVolume(ctx, &csi.ControllerPublishVolumeRequest{
-		VolumeId: id, NodeId: openstacksim.Default().Servers[0].ID, VolumeCapability: capability(),
+		VolumeId: id, NodeId: openstacksim.Default().Servers[0].ID, VolumeCapability: csitest.Mounted(""),
 	})
 	return err
 }

@@ -19,7 +19,9 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim/dataplane"
+	"github.com/cinder-csi/cinder-csi/test/kit/csitest"
 	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 	"github.com/cinder-csi/cinder-csi/tools/pictures"
 )
 
@@ -49,19 +51,11 @@ func newWorkload(t *testing.T, scrape time.Duration) *workload {
 	t.Helper()
 	testenv.NeedRoot(t)
 	testenv.NeedTools(t, "mkfs.ext4", "e2fsprogs", "blkid", "util-linux")
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	plane, err := dataplane.New(filepath.Join(dir, "disks"), dataplane.Options{Delay: 100 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := testenv.Value(filepath.EvalSymlinks(t.TempDir()))(t)
+	plane := testenv.Value(dataplane.New(filepath.Join(dir, "disks"), dataplane.Options{Delay: 100 * time.Millisecond}))(t)
 	t.Cleanup(func() {
 		testenv.UnmountBelow(dir) // the pods run until the end
-		if err := plane.Close(); err != nil {
-			t.Error(err)
-		}
+		testenv.Check(t, plane.Close())
 	})
 	config := openstacksim.Default()
 	config.Projects[1].Quota = map[string]int{"volumes": 50, "gigabytes": 100, "snapshots": 10, "gigabytes_standard": 60}
@@ -77,9 +71,7 @@ func newWorkload(t *testing.T, scrape time.Duration) *workload {
 		w.sim.SetLatency(operation, takes)
 	}
 	w.sim.SetTiming(openstacksim.Timing{Seed: 1, Spread: 0.4, Jitter: 0.4})
-	if err := w.sim.UseDataPlane(plane); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, w.sim.UseDataPlane(plane))
 	cloud := httptest.NewServer(w.sim.Handler())
 	t.Cleanup(cloud.Close)
 
@@ -103,9 +95,7 @@ func newWorkload(t *testing.T, scrape time.Duration) *workload {
 		disks := filepath.Join(dir, "disks", "servers", "by-name", server.Name)
 		n.process = launch(t, driver, "--provide-controller-service=false", "--sys-root="+filepath.Join(disks, "sys"), "--dev-root="+filepath.Join(disks, "dev"),
 			"--metadata-url="+cloud.URL+"/metadata/"+server.Name, "--cloud-config="+n.conf)
-		if _, err := csi.NewNodeClient(n).NodeGetInfo(t.Context(), &csi.NodeGetInfoRequest{}); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Value(csi.NewNodeClient(n).NodeGetInfo(t.Context(), &csi.NodeGetInfoRequest{}))(t)
 		w.nodes = append(w.nodes, n)
 		targets = append(targets, target{n.web, "cinder-csi-node", fmt.Sprintf("cinder-csi-node-%d", i), fmt.Sprintf("192.0.2.%d:29603", 11+i)})
 	}
@@ -115,9 +105,7 @@ func newWorkload(t *testing.T, scrape time.Duration) *workload {
 
 func writeFile(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, path, text, 0o600)
 }
 
 // fault is one thing that goes wrong. Its times are parts of the run.
@@ -272,8 +260,7 @@ func (w *workload) pod(ctx context.Context, name string, on *worker, runs time.D
 	}
 	var id string
 	attach := step{sidecarTimeout, func(ctx context.Context) error {
-		_, err := c.ControllerPublishVolume(ctx, &csi.ControllerPublishVolumeRequest{VolumeId: id, NodeId: on.server, VolumeCapability: capability()})
-		return err
+		return csitest.Outcome(c.ControllerPublishVolume(ctx, &csi.ControllerPublishVolumeRequest{VolumeId: id, NodeId: on.server, VolumeCapability: csitest.Mounted("")}))
 	}}
 	begin := []step{
 		{sidecarTimeout, func(ctx context.Context) (err error) {
@@ -282,32 +269,26 @@ func (w *workload) pod(ctx context.Context, name string, on *worker, runs time.D
 		}},
 		attach,
 		{kubeletTimeout, func(ctx context.Context) error {
-			_, err := n.NodeStageVolume(ctx, &csi.NodeStageVolumeRequest{
-				VolumeId: id, StagingTargetPath: staging, VolumeCapability: capability(), PublishContext: map[string]string{"DevicePath": "/dev/vdb"},
-			})
-			return err
+			return csitest.Outcome(n.NodeStageVolume(ctx, &csi.NodeStageVolumeRequest{
+				VolumeId: id, StagingTargetPath: staging, VolumeCapability: csitest.Mounted(""), PublishContext: map[string]string{"DevicePath": "/dev/vdb"},
+			}))
 		}},
 		{kubeletTimeout, func(ctx context.Context) error {
-			_, err := n.NodePublishVolume(ctx, &csi.NodePublishVolumeRequest{VolumeId: id, StagingTargetPath: staging, TargetPath: mount, VolumeCapability: capability()})
-			return err
+			return csitest.Outcome(n.NodePublishVolume(ctx, &csi.NodePublishVolumeRequest{VolumeId: id, StagingTargetPath: staging, TargetPath: mount, VolumeCapability: csitest.Mounted("")}))
 		}},
 	}
 	end := []step{
 		{kubeletTimeout, func(ctx context.Context) error {
-			_, err := n.NodeUnpublishVolume(ctx, &csi.NodeUnpublishVolumeRequest{VolumeId: id, TargetPath: mount})
-			return err
+			return csitest.Outcome(n.NodeUnpublishVolume(ctx, &csi.NodeUnpublishVolumeRequest{VolumeId: id, TargetPath: mount}))
 		}},
 		{kubeletTimeout, func(ctx context.Context) error {
-			_, err := n.NodeUnstageVolume(ctx, &csi.NodeUnstageVolumeRequest{VolumeId: id, StagingTargetPath: staging})
-			return err
+			return csitest.Outcome(n.NodeUnstageVolume(ctx, &csi.NodeUnstageVolumeRequest{VolumeId: id, StagingTargetPath: staging}))
 		}},
 		{sidecarTimeout, func(ctx context.Context) error {
-			_, err := c.ControllerUnpublishVolume(ctx, &csi.ControllerUnpublishVolumeRequest{VolumeId: id, NodeId: on.server})
-			return err
+			return csitest.Outcome(c.ControllerUnpublishVolume(ctx, &csi.ControllerUnpublishVolumeRequest{VolumeId: id, NodeId: on.server}))
 		}},
 		{sidecarTimeout, func(ctx context.Context) error {
-			_, err := c.DeleteVolume(ctx, &csi.DeleteVolumeRequest{VolumeId: id})
-			return err
+			return csitest.Outcome(c.DeleteVolume(ctx, &csi.DeleteVolumeRequest{VolumeId: id}))
 		}},
 	}
 	if late != nil {
@@ -350,8 +331,7 @@ func (w *workload) snapshots(ctx context.Context) {
 			snapshot = made.GetSnapshot().GetSnapshotId()
 			return err
 		}}, step{sidecarTimeout, func(ctx context.Context) error {
-			_, err := c.DeleteSnapshot(ctx, &csi.DeleteSnapshotRequest{SnapshotId: snapshot})
-			return err
+			return csitest.Outcome(c.DeleteSnapshot(ctx, &csi.DeleteSnapshotRequest{SnapshotId: snapshot}))
 		}})
 	}
 }

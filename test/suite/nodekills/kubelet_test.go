@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/csitest"
 )
 
 // kubelet calls the driver for one volume as kubelet does. Each rule names the file of Kubernetes that has it.
@@ -22,12 +24,8 @@ type kubelet struct {
 // capability is what kubelet makes of a ReadWriteOnce volume (pkg/volume/csi/csi_client.go, NodeStageVolume and
 // NodePublishVolume).
 func (k *kubelet) capability() *csi.VolumeCapability {
-	c := &csi.VolumeCapability{AccessMode: &csi.VolumeCapability_AccessMode{Mode: csi.VolumeCapability_AccessMode_SINGLE_NODE_MULTI_WRITER}}
-	if k.fsType == "" {
-		c.AccessType = &csi.VolumeCapability_Block{Block: &csi.VolumeCapability_BlockVolume{}}
-	} else {
-		c.AccessType = &csi.VolumeCapability_Mount{Mount: &csi.VolumeCapability_MountVolume{FsType: k.fsType}}
-	}
+	c := csitest.Single(k.fsType)
+	c.AccessMode.Mode = csi.VolumeCapability_AccessMode_SINGLE_NODE_MULTI_WRITER
 	return c
 }
 

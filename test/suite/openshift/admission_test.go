@@ -19,6 +19,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/generator/plan"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/test/kit/switches"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 // run is one run of the suite on a cluster.
@@ -67,10 +68,7 @@ func TestOpenShiftAdmitsWhatItShouldAndNothingElse(t *testing.T) {
 // namespacesOf are those that are not being deleted.
 func namespacesOf(t *testing.T, c *client) []string {
 	t.Helper()
-	all, err := c.items("/api/v1/namespaces")
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := testenv.Value(c.items("/api/v1/namespaces"))(t)
 	var names []string
 	for _, n := range all {
 		if text(n, "metadata", "deletionTimestamp") == "" {
@@ -131,10 +129,7 @@ var formats = []v1alpha1.Format{v1alpha1.Kustomize, v1alpha1.Helm}
 
 func (r *run) cases(t *testing.T) {
 	for _, target := range []v1alpha1.Target{v1alpha1.Standalone, v1alpha1.HostedControlPlane, v1alpha1.Vanilla} {
-		decided, err := decide(everything(target), target)
-		if err != nil {
-			t.Fatal(err)
-		}
+		decided := testenv.Value(decide(everything(target), target))(t)
 		for _, format := range formats {
 			objects := objectsOf(t, decided, format)
 			for n, c := range cases {

@@ -16,6 +16,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/generator/plan"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/generator/verify"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 // cloud is an inventory of two zones and two volume types.
@@ -55,10 +56,7 @@ func decide(spec map[string]any, target v1alpha1.Target) (plan.Result, error) {
 func objectsOf(t *testing.T, r plan.Result, format v1alpha1.Format) []object {
 	t.Helper()
 	r.Format = format
-	tree, err := bundle.Render(r, verify.Chart, bundle.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	tree := testenv.Value(bundle.Render(r, verify.Chart, bundle.Options{}))(t)
 	rendered, _, err := verify.Bundle(tree, r.Target, format)
 	if err != nil {
 		t.Fatal(err)

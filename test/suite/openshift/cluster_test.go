@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -20,6 +19,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/cinder-csi/cinder-csi/test/kit/controlplane"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 var (
@@ -40,14 +41,8 @@ type client struct {
 
 func newClient(t *testing.T, path string) *client {
 	t.Helper()
-	config, err := clientcmd.BuildConfigFromFlags("", path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	web, err := rest.HTTPClientFor(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := testenv.Value(clientcmd.BuildConfigFromFlags("", path))(t)
+	web := testenv.Value(rest.HTTPClientFor(config))(t)
 	return &client{base: strings.TrimSuffix(config.Host, "/"), http: web}
 }
 
@@ -175,11 +170,8 @@ func startStandIn(t *testing.T) (admin, reader string) {
 	run("kubectl", "create", "-f", w.Path("node.yaml"))
 	run("kubectl", "taint", "node", "node-0", "node.kubernetes.io/not-ready:NoSchedule-")
 	run("kubectl", "create", "clusterrolebinding", "reader", "--clusterrole=view", "--user=reader")
-	config, err := os.ReadFile(w.Path("kubeconfig"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.Write(t, "reader", strings.Replace(string(config), `{"token": "admin"}`, `{"token": "admin", "as": "reader", "as-groups": ["system:authenticated"]}`, 1))
+	config := testfile.Text(t, w.Path("kubeconfig"))
+	w.Write(t, "reader", strings.Replace(config, `{"token": "admin"}`, `{"token": "admin", "as": "reader", "as-groups": ["system:authenticated"]}`, 1))
 	c := newClient(t, w.Path("kubeconfig"))
 	for _, name := range []string{"privileged", "restricted", "restricted-v2"} {
 		constraint := object{
@@ -188,9 +180,7 @@ func startStandIn(t *testing.T) (admin, reader string) {
 			"allowPrivilegedContainer": false, "readOnlyRootFilesystem": false,
 			"allowedCapabilities": nil, "defaultAddCapabilities": nil, "priority": nil, "requiredDropCapabilities": nil, "volumes": []any{"*"},
 		}
-		if _, err := c.send(http.MethodPost, "/apis/security.openshift.io/v1/securitycontextconstraints", constraint, ""); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Value(c.send(http.MethodPost, "/apis/security.openshift.io/v1/securitycontextconstraints", constraint, ""))(t)
 	}
 	awaitPolicies(t, c)
 	return w.Path("kubeconfig"), w.Path("reader")

@@ -14,6 +14,7 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/generator/field"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 // unnoticed are objects and fields that only a bundle for OpenShift has, and whose removal admission does not see. Tests of generator/verify hold them:
@@ -50,14 +51,8 @@ func (r *run) mutations(t *testing.T) {
 	var missed []string
 	t.Run("each", func(t *testing.T) {
 		for _, target := range []v1alpha1.Target{v1alpha1.Standalone, v1alpha1.HostedControlPlane} {
-			decided, err := decide(everything(target), target)
-			if err != nil {
-				t.Fatal(err)
-			}
-			vanilla, err := decide(everything(v1alpha1.Vanilla), v1alpha1.Vanilla)
-			if err != nil {
-				t.Fatal(err)
-			}
+			decided := testenv.Value(decide(everything(target), target))(t)
+			vanilla := testenv.Value(decide(everything(v1alpha1.Vanilla), v1alpha1.Vanilla))(t)
 			objects := objectsOf(t, decided, v1alpha1.Kustomize)
 			for _, m := range added(install(vanilla, objectsOf(t, vanilla, v1alpha1.Kustomize), "x"), install(decided, objects, "x")) {
 				if !m.isAboutAdmission() {

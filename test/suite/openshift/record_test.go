@@ -17,6 +17,7 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/generator/plan"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 // facts are what a cluster reports about itself.
@@ -85,19 +86,14 @@ func (c *record) print(t *testing.T) {
 	written := strings.Join(all, "\n") + "\n"
 	t.Log("\n" + written)
 	if *recordFile != "" {
-		if err := os.WriteFile(*recordFile, []byte(written), 0o644); err != nil {
-			t.Error(err)
-		}
+		testenv.Check(t, os.WriteFile(*recordFile, []byte(written), 0o644))
 	}
 }
 
 // look reads the versions, the constraints and the configuration of admission, and which rights this user has.
 func (r *run) look(t *testing.T) {
 	t.Helper()
-	version, err := r.get("/version")
-	if err != nil {
-		t.Fatal(err)
-	}
+	version := testenv.Value(r.get("/version"))(t)
 	r.record.say("Kubernetes %s", text(version, "gitVersion"))
 	if cluster, err := r.get("/apis/config.openshift.io/v1/clusterversions/version"); err == nil {
 		r.record.say("OpenShift %s", text(cluster, "status", "desired", "version"))
@@ -106,7 +102,7 @@ func (r *run) look(t *testing.T) {
 	} else {
 		r.record.say("no version of OpenShift, OKD or MicroShift")
 	}
-	_, err = r.get("/apis/security.openshift.io/v1")
+	_, err := r.get("/apis/security.openshift.io/v1")
 	r.seen.constraints = err == nil
 	if constraints, err := r.items("/apis/security.openshift.io/v1/securitycontextconstraints"); err != nil {
 		r.record.lacks("list SecurityContextConstraints: %s", reason(err))
@@ -210,10 +206,7 @@ func (r *run) readOnly(t *testing.T) {
 		r.record.lacks("a dry run of a pod: no right to create pods in namespace %s", namespace)
 		return
 	}
-	decided, err := decide(everything(v1alpha1.Standalone), v1alpha1.Standalone)
-	if err != nil {
-		t.Fatal(err)
-	}
+	decided := testenv.Value(decide(everything(v1alpha1.Standalone), v1alpha1.Standalone))(t)
 	i := install(decided, objectsOf(t, decided, v1alpha1.Kustomize), r.name())
 	pod := i.pods("Deployment")[0]
 	for _, field := range []string{"serviceAccountName", "priorityClassName"} {
@@ -233,10 +226,7 @@ func (r *run) readOnly(t *testing.T) {
 // capacity: with driver.capacity the provisioner writes objects that the Deployment owns, without blockOwnerDeletion. The plugin
 // OwnerReferencesPermissionEnforcement, which OpenShift has on, refuses those with it.
 func (r *run) capacity(t *testing.T) {
-	decided, err := decide(everything(v1alpha1.Standalone), v1alpha1.Standalone)
-	if err != nil {
-		t.Fatal(err)
-	}
+	decided := testenv.Value(decide(everything(v1alpha1.Standalone), v1alpha1.Standalone))(t)
 	i := install(decided, nil, r.name())
 	r.make(t, object{"apiVersion": "v1", "kind": "Namespace", "metadata": object{"name": i.controller}})
 	// The right of the bundle, for an account of this run.

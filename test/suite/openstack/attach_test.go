@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,6 +18,10 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"sigs.k8s.io/yaml"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/csitest"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // serverNamed is the ID of a server of the bed.
@@ -35,16 +38,11 @@ func serverNamed(t *testing.T, bed, name string) string {
 // secondZone is that of a server that may share a volume of the first zone. A cloud without cross_az_attach refuses servers of other zones.
 func secondZone(t *testing.T, bed string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(bed, "bed.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testfile.Read(t, filepath.Join(bed, "bed.json"))
 	var settings struct {
 		CrossZones *bool `json:"cross_az_attach"` // a bed of before has no such key
 	}
-	if err := json.Unmarshal(text, &settings); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, json.Unmarshal(text, &settings))
 	if settings.CrossZones != nil && !*settings.CrossZones {
 		return zonesOfBed[0]
 	}
@@ -106,25 +104,18 @@ func (r records) reserve(t *testing.T, volume, server string, connector map[stri
 // has reached a host.
 func asPerson(t *testing.T, bed string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(bed, "clouds.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testfile.Read(t, filepath.Join(bed, "clouds.yaml"))
 	var file struct {
 		Clouds map[string]struct {
 			Auth map[string]string
 		}
 	}
-	if err := yaml.Unmarshal(text, &file); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, yaml.Unmarshal(text, &file))
 	auth := file.Clouds["lab-demo"].Auth
 	path := filepath.Join(t.TempDir(), "cloud.conf")
 	conf := fmt.Sprintf("[Global]\nauth-url = %s\nregion = RegionOne\nusername = %s\npassword = %s\ntenant-name = %s\nuser-domain-name = %s\ntenant-domain-name = %s\n",
 		auth["auth_url"], auth["username"], auth["password"], auth["project_name"], auth["user_domain_name"], auth["project_domain_name"])
-	if err := os.WriteFile(path, []byte(conf), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, path, conf, 0o600)
 	return path
 }
 
@@ -132,25 +123,20 @@ func publish(t *testing.T, d *driver, volume, server string) error {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patient(2*time.Minute))
 	defer cancel()
-	_, err := d.controller.ControllerPublishVolume(ctx, &csi.ControllerPublishVolumeRequest{VolumeId: volume, NodeId: server, VolumeCapability: capability("")})
-	return err
+	return csitest.Outcome(d.controller.ControllerPublishVolume(ctx, &csi.ControllerPublishVolumeRequest{VolumeId: volume, NodeId: server, VolumeCapability: csitest.Single("")}))
 }
 
 func unpublish(t *testing.T, d *driver, volume, server string) error {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patient(2*time.Minute))
 	defer cancel()
-	_, err := d.controller.ControllerUnpublishVolume(ctx, &csi.ControllerUnpublishVolumeRequest{VolumeId: volume, NodeId: server})
-	return err
+	return csitest.Outcome(d.controller.ControllerUnpublishVolume(ctx, &csi.ControllerUnpublishVolumeRequest{VolumeId: volume, NodeId: server}))
 }
 
 // attached are the servers that a volume is attached to, as the driver reports them.
 func attached(t *testing.T, d *driver, volume string) []string {
 	t.Helper()
-	got, err := d.controller.ControllerGetVolume(t.Context(), &csi.ControllerGetVolumeRequest{VolumeId: volume})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := testenv.Value(d.controller.ControllerGetVolume(t.Context(), &csi.ControllerGetVolumeRequest{VolumeId: volume}))(t)
 	return got.GetStatus().GetPublishedNodeIds()
 }
 
@@ -170,22 +156,16 @@ func TestTwoServersShareAVolumeAndLeaveItOneByOneOrAtOnce(t *testing.T) {
 	one, two := twoServers(t, bed)
 	t.Cleanup(func() { _ = unpublish(t, d, id, "") })
 	for _, server := range []string{one, two, one} { // and once more, which changes nothing
-		if err := publish(t, d, id, server); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, publish(t, d, id, server))
 	}
 	if got := attached(t, d, id); len(got) != 2 {
 		t.Errorf("attached to %v", got)
 	}
-	if err := unpublish(t, d, id, one); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, unpublish(t, d, id, one))
 	if got := attached(t, d, id); len(got) != 1 || got[0] != two {
 		t.Errorf("attached to %v", got)
 	}
-	if err := publish(t, d, id, one); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, publish(t, d, id, one))
 	for range 2 {
 		if err := unpublish(t, d, id, ""); err != nil { // no node: all of them
 			t.Fatal(err)
@@ -202,9 +182,7 @@ func TestAVolumeAttachedElsewhereIsRefusedAndLeavesNoRecord(t *testing.T) {
 	id := newVolume(t, d, "").GetVolumeId()
 	one, two := twoServers(t, bed)
 	t.Cleanup(func() { _ = unpublish(t, d, id, "") })
-	if err := publish(t, d, id, one); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, publish(t, d, id, one))
 	if err := publish(t, d, id, two); status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), one) {
 		t.Errorf("got %v", err)
 	}
@@ -214,9 +192,7 @@ func TestAVolumeAttachedElsewhereIsRefusedAndLeavesNoRecord(t *testing.T) {
 	if err := unpublish(t, d, id, two); err != nil { // where it never was
 		t.Error(err)
 	}
-	if err := unpublish(t, d, id, one); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, unpublish(t, d, id, one))
 }
 
 func TestWhatAFailedAttachHasLeftIsClearedAway(t *testing.T) {
@@ -237,20 +213,14 @@ func TestWhatAFailedAttachHasLeftIsClearedAway(t *testing.T) {
 			if got := r.of(t, id); len(got) != 1 || got[0] != name+" "+server {
 				t.Fatalf("the test's own record is %v", got)
 			}
-			if err := publish(t, d, id, server); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, publish(t, d, id, server))
 			if got := r.of(t, id); len(got) != 1 || got[0] != "attached "+server {
 				t.Errorf("records %v", got)
 			}
-			if err := unpublish(t, d, id, server); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, unpublish(t, d, id, server))
 			r.reserve(t, id, server, test.connector)
 			began := time.Now()
-			if err := unpublish(t, d, id, server); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, unpublish(t, d, id, server))
 			if got := r.of(t, id); len(got) != 0 || time.Since(began) < 10*time.Second {
 				t.Errorf("records %v after %v", got, time.Since(began))
 			}
@@ -286,18 +256,12 @@ func TestTheRecordOfAServerThatNoLongerExistsIsClearedAway(t *testing.T) {
 		deletes = d
 	}
 	began := time.Now()
-	if err := unpublish(t, deletes, id, gone); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, unpublish(t, deletes, id, gone))
 	if got := r.of(t, id); len(got) != 0 || time.Since(began) < 10*time.Second {
 		t.Errorf("records %v after %v", got, time.Since(began))
 	}
-	if err := publish(t, d, id, serverNamed(t, bed, "node-az1")); err != nil {
-		t.Fatal(err)
-	}
-	if err := unpublish(t, d, id, ""); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, publish(t, d, id, serverNamed(t, bed, "node-az1")))
+	testenv.Must(t, unpublish(t, d, id, ""))
 }
 
 // Eight attaches run at once on one server. The driver sends them to Nova one after the other, so none fails.
@@ -319,9 +283,7 @@ func atOnce(t *testing.T, ids []string, do func(i int) error) []time.Duration {
 	var all sync.WaitGroup
 	for i := range ids {
 		all.Go(func() {
-			if err := do(i); err != nil {
-				t.Error(err)
-			}
+			testenv.Check(t, do(i))
 			times[i] = time.Since(began).Round(10 * time.Millisecond)
 		})
 	}

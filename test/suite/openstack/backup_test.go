@@ -15,6 +15,8 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/cinder-csi/cinder-csi/driver/contract"
+	"github.com/cinder-csi/cinder-csi/test/kit/csitest"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 // newBackup creates a backup of a volume as external-snapshotter does, and returns the request too.
@@ -57,9 +59,7 @@ func TestABackupIsRestoredAndDeletedThroughItsHandle(t *testing.T) {
 	v := newVolume(t, d, "xfs", near)
 	m := mount(t, d, v, "xfs")
 	data := []byte("before the backup " + rand.Text())
-	if err := writeAt(m.file(), data); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, writeAt(m.file(), data))
 	m.down(t, t.Context())
 	base, baseRequest := newBackup(t, d, v.GetVolumeId(), "true") // a full backup, because the volume has no earlier one
 	if again, err := d.controller.CreateSnapshot(t.Context(), baseRequest); err != nil || again.GetSnapshot().GetSnapshotId() != base {
@@ -67,9 +67,7 @@ func TestABackupIsRestoredAndDeletedThroughItsHandle(t *testing.T) {
 	}
 	more := []byte("after the first backup " + rand.Text())
 	m = mount(t, d, v, "xfs") // in use
-	if err := writeAt(m.file(), more); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, writeAt(m.file(), more))
 	increment, _ := newBackup(t, d, v.GetVolumeId(), "true")
 	m.down(t, t.Context())
 	for id, rests := range map[string]bool{base: false, increment: true} {
@@ -95,9 +93,10 @@ func TestABackupIsRestoredAndDeletedThroughItsHandle(t *testing.T) {
 		t.Errorf("deletion of a backup that another rests on: want FailedPrecondition, got %v", err)
 	}
 
-	name, source := "bed-"+rand.Text(), &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Snapshot{Snapshot: &csi.VolumeContentSource_SnapshotSource{SnapshotId: increment}}}
+	name := "bed-" + rand.Text()
 	restore := func(r *csi.CreateVolumeRequest) {
-		r.Name, r.VolumeContentSource, r.CapacityRange.RequiredBytes = name, source, 2<<30
+		r.Name, r.CapacityRange.RequiredBytes = name, 2<<30
+		csitest.FromSnapshot(increment)(r)
 		near(r)
 	}
 	restored := newVolume(t, d, "xfs", restore)
@@ -126,7 +125,7 @@ func TestABackupIsRestoredAndDeletedThroughItsHandle(t *testing.T) {
 	first := func(r *csi.CreateVolumeRequest) {
 		restore(r)
 		r.Name, r.CapacityRange.RequiredBytes = "bed-"+rand.Text(), 1<<30
-		r.VolumeContentSource = &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Snapshot{Snapshot: &csi.VolumeContentSource_SnapshotSource{SnapshotId: base}}}
+		csitest.FromSnapshot(base)(r)
 	}
 	mount(t, d, newVolume(t, d, "xfs", first), "xfs").wantData(t, data)
 
@@ -139,15 +138,9 @@ func TestABackupIsRestoredAndDeletedThroughItsHandle(t *testing.T) {
 // gone fails the test unless Cinder answers 404.
 func gone(t *testing.T, user admin, path string) {
 	t.Helper()
-	request, err := http.NewRequestWithContext(context.WithoutCancel(t.Context()), http.MethodGet, user.url+path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	request := testenv.Value(http.NewRequestWithContext(context.WithoutCancel(t.Context()), http.MethodGet, user.url+path, nil))(t)
 	request.Header.Set("X-Auth-Token", user.token)
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	response := testenv.Value(http.DefaultClient.Do(request))(t)
 	response.Body.Close()
 	if response.StatusCode != http.StatusNotFound {
 		t.Errorf("%s: %s, want 404", path, response.Status)

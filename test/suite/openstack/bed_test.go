@@ -20,6 +20,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // bed is the directory of the running cloud.
@@ -47,10 +50,7 @@ func patient(limit time.Duration) time.Duration {
 // program is the path of one of the built programs.
 func program(t *testing.T, name string) string {
 	t.Helper()
-	path, err := filepath.Abs(filepath.Join("..", "..", "..", "bin", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := testenv.Value(filepath.Abs(filepath.Join("..", "..", "..", "bin", name)))(t)
 	if _, err := os.Stat(path); err != nil {
 		t.Fatalf("%s is not built; run `make build tools`: %v", name, err)
 	}
@@ -119,9 +119,7 @@ func newCaller(t *testing.T, bed, cloud string) admin {
 	var service struct {
 		Endpoints []struct{ Interface, URL string }
 	}
-	if err := json.Unmarshal([]byte(command("catalog", "show", "volumev3", "-f", "json")), &service); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, json.Unmarshal([]byte(command("catalog", "show", "volumev3", "-f", "json")), &service))
 	a := admin{token: command("token", "issue", "-f", "value", "-c", "id")}
 	for _, e := range service.Endpoints {
 		if e.Interface == "public" {
@@ -135,37 +133,23 @@ func (a admin) call(t *testing.T, method, path string, body, answer any) {
 	t.Helper()
 	var sent io.Reader
 	if body != nil {
-		text, err := json.Marshal(body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := testenv.Value(json.Marshal(body))(t)
 		sent = bytes.NewReader(text)
 	}
-	request, err := http.NewRequest(method, a.url+path, sent)
-	if err != nil {
-		t.Fatal(err)
-	}
+	request := testenv.Value(http.NewRequest(method, a.url+path, sent))(t)
 	request.Header.Set("X-Auth-Token", a.token)
 	request.Header.Set("Content-Type", "application/json")
 	if a.microversion != "" {
 		request.Header.Set("OpenStack-API-Version", "volume "+a.microversion)
 	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	response := testenv.Value(http.DefaultClient.Do(request))(t)
 	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testenv.Value(io.ReadAll(response.Body))(t)
 	if response.StatusCode >= 300 {
 		t.Fatalf("%s %s: %s %s", method, path, response.Status, text)
 	}
 	if answer != nil {
-		if err := json.Unmarshal(text, answer); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, json.Unmarshal(text, answer))
 	}
 }
 
@@ -190,12 +174,9 @@ func describe(files map[string]string) string {
 // wrongSecret writes a clouds.yaml whose entry wrong-secret has lab-demo's user and another password.
 func wrongSecret(t *testing.T, bed string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(bed, "clouds.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testfile.Text(t, filepath.Join(bed, "clouds.yaml"))
 	var entry []string
-	for _, line := range strings.Split(string(text), "\n") {
+	for _, line := range strings.Split(text, "\n") {
 		switch {
 		case line == "  lab-demo:":
 			entry = []string{"  wrong-secret:"}
@@ -206,9 +187,7 @@ func wrongSecret(t *testing.T, bed string) string {
 			entry = append(entry, line)
 		case len(entry) > 0:
 			path := filepath.Join(t.TempDir(), "clouds.yaml")
-			if err := os.WriteFile(path, []byte("clouds:\n"+strings.Join(entry, "\n")+"\n"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testfile.Write(t, path, "clouds:\n"+strings.Join(entry, "\n")+"\n", 0o600)
 			return path
 		}
 	}

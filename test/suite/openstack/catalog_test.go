@@ -13,15 +13,14 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 // newCatalogProxy starts a proxy before Keystone and returns its auth URL. Each login there gets the services of the catalog as edit returns them.
 func newCatalogProxy(t *testing.T, authURL string, edit func(services []any) []any) string {
 	t.Helper()
-	target, err := url.Parse(authURL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	target := testenv.Value(url.Parse(authURL))(t)
 	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: target.Scheme, Host: target.Host})
 	proxy.ModifyResponse = func(resp *http.Response) error {
 		if resp.Request.Method != http.MethodPost || !strings.HasSuffix(resp.Request.URL.Path, "/auth/tokens") {

@@ -22,6 +22,9 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
+	"github.com/cinder-csi/cinder-csi/test/kit/csitest"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // backendOf is where a bed keeps its volumes.
@@ -36,13 +39,8 @@ type settings struct {
 
 func settingsOf(t *testing.T, bed string) (s settings) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(bed, "bed.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(text, &s); err != nil {
-		t.Fatal(err)
-	}
+	text := testfile.Read(t, filepath.Join(bed, "bed.json"))
+	testenv.Must(t, json.Unmarshal(text, &s))
 	return s
 }
 
@@ -175,9 +173,7 @@ func TestCephKeepsOneBackupOfASnapshotForEachVolume(t *testing.T) {
 	v := newVolume(t, d, "xfs", near)
 	m := mount(t, d, v, "xfs")
 	data := []byte("in the only backup " + rand.Text())
-	if err := writeAt(m.file(), data); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, writeAt(m.file(), data))
 	m.down(t, t.Context())
 	first, _ := newBackup(t, d, v.GetVolumeId(), "true")
 	_, err := d.controller.CreateSnapshot(t.Context(), &csi.CreateSnapshotRequest{
@@ -186,14 +182,8 @@ func TestCephKeepsOneBackupOfASnapshotForEachVolume(t *testing.T) {
 	if status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), first) {
 		t.Errorf("a second backup: want FailedPrecondition that names %s, got %v", first, err)
 	}
-	restored := newVolume(t, d, "xfs", near, fromBackup(first))
+	restored := newVolume(t, d, "xfs", near, csitest.FromSnapshot(first))
 	mount(t, d, restored, "xfs").wantData(t, data)
-}
-
-func fromBackup(id string) func(*csi.CreateVolumeRequest) {
-	return func(r *csi.CreateVolumeRequest) {
-		r.VolumeContentSource = &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Snapshot{Snapshot: &csi.VolumeContentSource_SnapshotSource{SnapshotId: id}}}
-	}
 }
 
 // Cinder 26 leaves out each 128 MiB of zeros if it makes a volume from a backup in Ceph. It writes what follows them too early. So the driver
@@ -219,9 +209,7 @@ func TestCephRestoresABackupWithZerosByteForByte(t *testing.T) {
 		var cinder struct {
 			Volume struct{ Metadata map[string]string }
 		}
-		if err := ask(t, x.cinder, http.MethodGet, "volumes/"+v.GetVolumeId(), nil, &cinder); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, ask(t, x.cinder, http.MethodGet, "volumes/"+v.GetVolumeId(), nil, &cinder))
 		if of := cinder.Volume.Metadata; contract.RestoreFrom(of) != "" || of[contract.MetadataCluster] != "bed" || of[contract.MetadataSourceBackup] != backup {
 			t.Errorf("%s: metadata %v", what, of)
 		}
@@ -232,25 +220,21 @@ func TestCephRestoresABackupWithZerosByteForByte(t *testing.T) {
 		m.down(t, t.Context())
 	}
 	began := time.Now()
-	restored := newVolume(t, d, "", near, fromBackup(backup))
+	restored := newVolume(t, d, "", near, csitest.FromSnapshot(backup))
 	t.Logf("restored after %s", time.Since(began).Round(100*time.Millisecond))
 	check("restored", restored)
 
 	for _, when := range []string{"creating", "restoring-backup"} {
-		request := func(name string) func(*csi.CreateVolumeRequest) {
-			return func(r *csi.CreateVolumeRequest) { r.Name = name; near(r); fromBackup(backup)(r) }
+		request := func(name string) *csi.CreateVolumeRequest {
+			return csitest.Claim(name, csitest.As(csitest.Single("")), near, csitest.FromSnapshot(backup))
 		}
 		name, doomed := "bed-"+rand.Text(), startDriver(t, bed(t))
 		if when == "creating" { // Ceph makes an empty volume in less time than one look takes
-			if err := os.WriteFile(filepath.Join(bed(t), "state", "faults", "create_volume"), []byte("delay=6 once\n"), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			testfile.Write(t, filepath.Join(bed(t), "state", "faults", "create_volume"), "delay=6 once\n", 0o644)
 		}
 		answer := make(chan error, 1)
 		go func() {
-			r := &csi.CreateVolumeRequest{CapacityRange: &csi.CapacityRange{RequiredBytes: 1 << 30}, VolumeCapabilities: []*csi.VolumeCapability{capability("")}}
-			request(name)(r)
-			_, err := doomed.controller.CreateVolume(t.Context(), r)
+			_, err := doomed.controller.CreateVolume(t.Context(), request(name))
 			answer <- err
 		}()
 		var found struct {
@@ -267,16 +251,14 @@ func TestCephRestoresABackupWithZerosByteForByte(t *testing.T) {
 		if when == "creating" {
 			id := found.Volumes[0].ID
 			x.await(t, object{"volume", id}, "available")
-			_, err := d.controller.ControllerPublishVolume(t.Context(), &csi.ControllerPublishVolumeRequest{VolumeId: id, NodeId: m.server, VolumeCapability: capability("")})
+			_, err := d.controller.ControllerPublishVolume(t.Context(), &csi.ControllerPublishVolumeRequest{VolumeId: id, NodeId: m.server, VolumeCapability: csitest.Single("")})
 			if err == nil || !strings.Contains(err.Error(), "does not have the data of backup "+backup) {
 				t.Errorf("attach of an empty volume: want an error that names backup %s, got %v", backup, err)
 			}
 		}
 		began := time.Now()
-		r := &csi.CreateVolumeRequest{CapacityRange: &csi.CapacityRange{RequiredBytes: 1 << 30}, VolumeCapabilities: []*csi.VolumeCapability{capability("")}}
-		request(name)(r)
 		for {
-			_, err := d.controller.CreateVolume(t.Context(), r)
+			_, err := d.controller.CreateVolume(t.Context(), request(name))
 			if err == nil {
 				break
 			}
@@ -286,7 +268,7 @@ func TestCephRestoresABackupWithZerosByteForByte(t *testing.T) {
 			time.Sleep(5 * time.Second)
 		}
 		t.Logf("killed while %s: the next driver returned the volume after %s", when, time.Since(began).Round(time.Second))
-		again := newVolume(t, d, "", request(name))
+		again := newVolume(t, d, "", near, csitest.FromSnapshot(backup), func(r *csi.CreateVolumeRequest) { r.Name = name })
 		if again.GetVolumeId() != found.Volumes[0].ID {
 			t.Errorf("%s: want the volume of the killed driver, %s, got %s", when, found.Volumes[0].ID, again.GetVolumeId())
 		}
@@ -297,10 +279,7 @@ func TestCephRestoresABackupWithZerosByteForByte(t *testing.T) {
 // sumOf is a checksum of a whole disk.
 func sumOf(t *testing.T, path string) [sha256.Size]byte {
 	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := testenv.Value(os.Open(path))(t)
 	defer f.Close()
 	sum := sha256.New()
 	if n, err := io.Copy(sum, f); err != nil || n < 1<<30 {

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 // cloudLogs are the logs of the bed from a point in time on. They show what the cloud did, and how long that took.
@@ -26,10 +28,7 @@ func (x *tenant) openLogs(t *testing.T) cloudLogs {
 	t.Helper()
 	logs := cloudLogs{tenant: x, from: map[string]int64{}}
 	for _, name := range []string{"cinder-api", "cinder-volume", "nova-api", "nova-compute-az1", "nova-compute-az2"} {
-		info, err := os.Stat(logs.path(name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		info := testenv.Value(os.Stat(logs.path(name)))(t)
 		logs.from[name] = info.Size()
 	}
 	return logs
@@ -51,14 +50,9 @@ var oslo = regexp.MustCompile(`^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}) \d+ INFO
 // lines returns the lines of a log that belong to the tenant.
 func (l cloudLogs) lines(t *testing.T, name string) (all []logLine) {
 	t.Helper()
-	f, err := os.Open(l.path(name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := testenv.Value(os.Open(l.path(name)))(t)
 	defer f.Close()
-	if _, err := f.Seek(l.from[name], io.SeekStart); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Value(f.Seek(l.from[name], io.SeekStart))(t)
 	scanner := bufio.NewScanner(f)
 	scanner.Buffer(nil, 1<<20)
 	for scanner.Scan() {
@@ -66,15 +60,10 @@ func (l cloudLogs) lines(t *testing.T, name string) (all []logLine) {
 		if m == nil || m[4] != l.tenant.project {
 			continue
 		}
-		at, err := time.ParseInLocation("2006-01-02 15:04:05.000", m[1], time.Local)
-		if err != nil {
-			t.Fatal(err)
-		}
+		at := testenv.Value(time.ParseInLocation("2006-01-02 15:04:05.000", m[1], time.Local))(t)
 		all = append(all, logLine{at: at, caller: m[2], request: m[3], text: m[5]})
 	}
-	if err := scanner.Err(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, scanner.Err())
 	return all
 }
 
@@ -153,10 +142,7 @@ func (l cloudLogs) summary(t *testing.T, all []*lived, wall, processor time.Dura
 			if m == nil {
 				continue
 			}
-			seconds, err := strconv.ParseFloat(m[2], 64)
-			if err != nil {
-				t.Fatal(err)
-			}
+			seconds := testenv.Value(strconv.ParseFloat(m[2], 64))(t)
 			if d := time.Duration(seconds * float64(time.Second)); strings.HasPrefix(line.caller, "req-") {
 				own = append(own, d)
 			} else {
@@ -214,20 +200,14 @@ func latest(spans []span) time.Time {
 func (x *tenant) processorTime(t *testing.T) time.Duration {
 	t.Helper()
 	roots := map[string]bool{}
-	pids, err := filepath.Glob(filepath.Join(x.bed, "run", "*.pid"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	pids := testenv.Value(filepath.Glob(filepath.Join(x.bed, "run", "*.pid")))(t)
 	for _, file := range pids {
 		if text, err := os.ReadFile(file); err == nil {
 			pid, _, _ := strings.Cut(string(text), " ") // the start time follows
 			roots[pid] = true
 		}
 	}
-	stats, err := filepath.Glob("/proc/[0-9]*/stat")
-	if err != nil {
-		t.Fatal(err)
-	}
+	stats := testenv.Value(filepath.Glob("/proc/[0-9]*/stat"))(t)
 	parents, ticks := map[string]string{}, map[string]int{}
 	for _, file := range stats {
 		text, err := os.ReadFile(file)

@@ -17,6 +17,9 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/driver/openstack"
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
+	"github.com/cinder-csi/cinder-csi/test/kit/csitest"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // keystone calls the Keystone of the bed as one of its users.
@@ -28,27 +31,15 @@ type keystone struct {
 
 func newKeystone(t *testing.T, bed, name string) keystone {
 	t.Helper()
-	settings, err := cloud.FromSource(cloud.Source{CloudName: name, CloudsFile: filepath.Join(bed, "clouds.yaml"), Env: func(string) string { return "" }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := cloud.Connect(t.Context(), settings, cloud.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	settings := testenv.Value(cloud.FromSource(cloud.Source{CloudName: name, CloudsFile: filepath.Join(bed, "clouds.yaml"), Env: func(string) string { return "" }}))(t)
+	c := testenv.Value(cloud.Connect(t.Context(), settings, cloud.Options{}))(t)
 	t.Cleanup(c.Close)
-	client, err := c.Client("identity", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := testenv.Value(c.Client("identity", ""))(t)
 	result, ok := client.GetAuthResult().(tokens.CreateResult)
 	if !ok {
 		t.Fatalf("the login gave %T", client.GetAuthResult())
 	}
-	user, err := result.ExtractUser()
-	if err != nil {
-		t.Fatal(err)
-	}
+	user := testenv.Value(result.ExtractUser())(t)
 	return keystone{client: client, user: user.ID, authURL: settings.AuthURL}
 }
 
@@ -70,8 +61,7 @@ func (k keystone) newCredential(t *testing.T, rules []openstack.AccessRule) cred
 	}
 	url := k.client.ServiceURL("users", k.user, "application_credentials")
 	ask := func() error {
-		_, err := k.client.Post(t.Context(), url, map[string]any{"application_credential": wanted}, &made, nil)
-		return err
+		return csitest.Outcome(k.client.Post(t.Context(), url, map[string]any{"application_credential": wanted}, &made, nil))
 	}
 	err := ask()
 	if gophercloud.ResponseCodeIs(err, http.StatusConflict) { // another run created the same access rules at the same time; now they exist
@@ -107,9 +97,7 @@ func leastRights(t *testing.T, bed string) string {
 	t.Helper()
 	owner := newKeystone(t, bed, "lab-demo")
 	path := filepath.Join(t.TempDir(), "cloud.conf")
-	if err := os.WriteFile(path, owner.conf(owner.newCredential(t, openstack.AccessRules())), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, path, owner.conf(owner.newCredential(t, openstack.AccessRules())), 0o600)
 	return path
 }
 
@@ -131,10 +119,7 @@ func (k keystone) conf(c credential) []byte {
 func project(t *testing.T, path string, content []byte) {
 	t.Helper()
 	dir, name := filepath.Dir(path), filepath.Base(path)
-	fresh, err := os.MkdirTemp(dir, "..2026_")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fresh := testenv.Value(os.MkdirTemp(dir, "..2026_"))(t)
 	old, _ := os.Readlink(filepath.Join(dir, "..data"))
 	steps := []error{
 		os.WriteFile(filepath.Join(fresh, name), content, 0o600),

@@ -23,6 +23,9 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/cinder-csi/cinder-csi/driver/contract"
+	"github.com/cinder-csi/cinder-csi/test/kit/csitest"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // driver is the real program with both roles. It runs as on the server node-az1 of the bed, with only the rights that it needs.
@@ -59,22 +62,14 @@ func startProgram(t *testing.T, path string, end func(*driver), flags ...string)
 	t.Helper()
 	dir := t.TempDir()
 	d := &driver{log: filepath.Join(dir, "driver.log"), socket: filepath.Join(dir, "csi.sock"), exited: make(chan error, 1)}
-	log, err := os.Create(d.log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := testenv.Value(os.Create(d.log))(t)
 	defer log.Close()
 	d.cmd = exec.Command(path, append([]string{"--endpoint=unix://" + d.socket}, flags...)...)
 	d.cmd.Stdout, d.cmd.Stderr = log, log
-	if err := d.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, d.cmd.Start())
 	go func() { d.exited <- d.cmd.Wait() }()
 	t.Cleanup(func() { end(d) })
-	conn, err := grpc.NewClient("unix://"+d.socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := testenv.Value(grpc.NewClient("unix://"+d.socket, grpc.WithTransportCredentials(insecure.NewCredentials())))(t)
 	t.Cleanup(func() { conn.Close() })
 	d.identity, d.controller, d.node = csi.NewIdentityClient(conn), csi.NewControllerClient(conn), csi.NewNodeClient(conn)
 	ctx, cancel := context.WithTimeout(t.Context(), patient(30*time.Second))
@@ -107,23 +102,15 @@ func (d *driver) stop(t *testing.T) {
 // kill ends the driver as an out-of-memory killer or a power cut does.
 func (d *driver) kill(t *testing.T) {
 	t.Helper()
-	if err := d.cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, d.cmd.Process.Kill())
 	d.killed = true
 	<-d.exited
 }
 
 // noSecrets fails the test if the log of the driver has a secret of cloud.conf or clouds.yaml.
 func (d *driver) noSecrets(t *testing.T, path string) {
-	text, err := os.ReadFile(d.log)
-	if err != nil {
-		t.Fatal(err)
-	}
-	conf, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testfile.Read(t, d.log)
+	conf := testfile.Read(t, path)
 	found := false
 	for _, line := range strings.Split(string(conf), "\n") {
 		key, value, isConf := strings.Cut(line, "=")
@@ -142,17 +129,6 @@ func (d *driver) noSecrets(t *testing.T, path string) {
 	}
 }
 
-// capability is that of a file system, or of a raw block device for "".
-func capability(fsType string) *csi.VolumeCapability {
-	c := &csi.VolumeCapability{AccessMode: &csi.VolumeCapability_AccessMode{Mode: csi.VolumeCapability_AccessMode_SINGLE_NODE_WRITER}}
-	if fsType == "" {
-		c.AccessType = &csi.VolumeCapability_Block{Block: &csi.VolumeCapability_BlockVolume{}}
-	} else {
-		c.AccessType = &csi.VolumeCapability_Mount{Mount: &csi.VolumeCapability_MountVolume{FsType: fsType}}
-	}
-	return c
-}
-
 // mounted is one volume in use on a node.
 type mounted struct {
 	*driver
@@ -163,42 +139,26 @@ type mounted struct {
 
 func (m *mounted) up(t *testing.T, ctx context.Context) {
 	t.Helper()
-	published, err := m.controller.ControllerPublishVolume(ctx, &csi.ControllerPublishVolumeRequest{VolumeId: m.id, NodeId: m.server, VolumeCapability: m.capability})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := m.node.NodeStageVolume(ctx, &csi.NodeStageVolumeRequest{
+	published := testenv.Value(m.controller.ControllerPublishVolume(ctx, &csi.ControllerPublishVolumeRequest{VolumeId: m.id, NodeId: m.server, VolumeCapability: m.capability}))(t)
+	testenv.Value(m.node.NodeStageVolume(ctx, &csi.NodeStageVolumeRequest{
 		VolumeId: m.id, StagingTargetPath: m.staging, VolumeCapability: m.capability, PublishContext: published.GetPublishContext(), VolumeContext: m.context,
-	}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := m.node.NodePublishVolume(ctx, &csi.NodePublishVolumeRequest{
+	}))(t)
+	testenv.Value(m.node.NodePublishVolume(ctx, &csi.NodePublishVolumeRequest{
 		VolumeId: m.id, StagingTargetPath: m.staging, TargetPath: m.target, VolumeCapability: m.capability, PublishContext: published.GetPublishContext(),
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 }
 
 func (m *mounted) down(t *testing.T, ctx context.Context) {
 	t.Helper()
-	if _, err := m.node.NodeUnpublishVolume(ctx, &csi.NodeUnpublishVolumeRequest{VolumeId: m.id, TargetPath: m.target}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := m.node.NodeUnstageVolume(ctx, &csi.NodeUnstageVolumeRequest{VolumeId: m.id, StagingTargetPath: m.staging}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := m.controller.ControllerUnpublishVolume(ctx, &csi.ControllerUnpublishVolumeRequest{VolumeId: m.id, NodeId: m.server}); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Value(m.node.NodeUnpublishVolume(ctx, &csi.NodeUnpublishVolumeRequest{VolumeId: m.id, TargetPath: m.target}))(t)
+	testenv.Value(m.node.NodeUnstageVolume(ctx, &csi.NodeUnstageVolumeRequest{VolumeId: m.id, StagingTargetPath: m.staging}))(t)
+	testenv.Value(m.controller.ControllerUnpublishVolume(ctx, &csi.ControllerUnpublishVolumeRequest{VolumeId: m.id, NodeId: m.server}))(t)
 }
 
 func TestVolumeKeepsItsDataFromOneUseToTheNext(t *testing.T) {
 	bed := bed(t)
 	d := startDriver(t, bed)
-	here, err := d.node.NodeGetInfo(t.Context(), &csi.NodeGetInfoRequest{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	here := testenv.Value(d.node.NodeGetInfo(t.Context(), &csi.NodeGetInfoRequest{}))(t)
 	if zone := here.GetAccessibleTopology().GetSegments()[contract.TopologyKey]; zone != "az1" {
 		t.Errorf("want zone az1, got %v", here.GetAccessibleTopology())
 	}
@@ -211,10 +171,7 @@ func TestVolumeKeepsItsDataFromOneUseToTheNext(t *testing.T) {
 // near asks for a volume in the zone of the node.
 func (d *driver) near(t *testing.T) func(*csi.CreateVolumeRequest) {
 	t.Helper()
-	here, err := d.node.NodeGetInfo(t.Context(), &csi.NodeGetInfoRequest{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	here := testenv.Value(d.node.NodeGetInfo(t.Context(), &csi.NodeGetInfoRequest{}))(t)
 	return func(r *csi.CreateVolumeRequest) {
 		r.AccessibilityRequirements = &csi.TopologyRequirement{Preferred: []*csi.Topology{here.GetAccessibleTopology()}}
 	}
@@ -224,30 +181,19 @@ func keepsData(t *testing.T, d *driver, here *csi.NodeGetInfoResponse, name, fsT
 	ctx, cancel := context.WithTimeout(t.Context(), patient(3*time.Minute))
 	defer cancel()
 	dir := t.TempDir()
-	made, err := d.controller.CreateVolume(ctx, &csi.CreateVolumeRequest{
-		Name: "bed-" + name + "-" + rand.Text(), CapacityRange: &csi.CapacityRange{RequiredBytes: 1 << 30},
-		VolumeCapabilities:        []*csi.VolumeCapability{capability(fsType)},
-		AccessibilityRequirements: &csi.TopologyRequirement{Preferred: []*csi.Topology{here.GetAccessibleTopology()}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	made := testenv.Value(d.controller.CreateVolume(ctx, csitest.Claim("bed-"+name+"-"+rand.Text(), csitest.As(csitest.Single(fsType)), d.near(t))))(t)
 	m := &mounted{
-		driver: d, id: made.GetVolume().GetVolumeId(), server: here.GetNodeId(), capability: capability(fsType),
+		driver: d, id: made.GetVolume().GetVolumeId(), server: here.GetNodeId(), capability: csitest.Single(fsType),
 		staging: filepath.Join(dir, "staging"), target: filepath.Join(dir, "target"),
 	}
-	if err := os.MkdirAll(m.staging, 0o750); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.MkdirAll(m.staging, 0o750))
 	m.up(t, ctx)
 	file := m.target
 	if fsType != "" {
 		file = filepath.Join(m.target, "data")
 	}
 	want := []byte("written by the first pod " + rand.Text())
-	if err := writeAt(file, want); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, writeAt(file, want))
 	stats, err := d.node.NodeGetVolumeStats(ctx, &csi.NodeGetVolumeStatsRequest{VolumeId: m.id, VolumePath: m.target})
 	if err != nil || len(stats.GetUsage()) == 0 || stats.GetUsage()[0].GetTotal() < 900<<20 {
 		t.Errorf("want about 1 GiB in the stats, got %v, %v", stats, err)
@@ -265,9 +211,7 @@ func keepsData(t *testing.T, d *driver, here *csi.NodeGetInfoResponse, name, fsT
 	}
 	m.down(t, ctx)
 	for range 2 { // a second deletion of the same volume succeeds
-		if _, err := d.controller.DeleteVolume(ctx, &csi.DeleteVolumeRequest{VolumeId: m.id}); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Value(d.controller.DeleteVolume(ctx, &csi.DeleteVolumeRequest{VolumeId: m.id}))(t)
 	}
 	_, err = d.controller.ControllerGetVolume(ctx, &csi.ControllerGetVolumeRequest{VolumeId: m.id})
 	if status.Code(err) != codes.NotFound {
@@ -286,45 +230,4 @@ func writeAt(path string, data []byte) error {
 	}
 	_, err = f.Write(data)
 	return errors.Join(err, f.Sync(), f.Close())
-}
-
-func TestCreateWithTheSameNameIsTheSameVolume(t *testing.T) {
-	d := startDriver(t, bed(t))
-	request := &csi.CreateVolumeRequest{
-		Name: "bed-same-" + rand.Text(), CapacityRange: &csi.CapacityRange{RequiredBytes: 1 << 30},
-		VolumeCapabilities: []*csi.VolumeCapability{capability("ext4")}, Parameters: map[string]string{"type": "fast"},
-	}
-	first, err := d.controller.CreateVolume(t.Context(), request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if _, err := d.controller.DeleteVolume(context.Background(), &csi.DeleteVolumeRequest{VolumeId: first.GetVolume().GetVolumeId()}); err != nil {
-			t.Error(err)
-		}
-	})
-	again, err := d.controller.CreateVolume(t.Context(), request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if first.GetVolume().GetVolumeId() != again.GetVolume().GetVolumeId() {
-		t.Errorf("want one volume, got %s and %s", first.GetVolume().GetVolumeId(), again.GetVolume().GetVolumeId())
-	}
-	request.CapacityRange.RequiredBytes = 2 << 30
-	if _, err := d.controller.CreateVolume(t.Context(), request); status.Code(err) != codes.AlreadyExists {
-		t.Errorf("the same name with another size: want AlreadyExists, got %v", err)
-	}
-	all, err := d.controller.ListVolumes(t.Context(), &csi.ListVolumesRequest{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	n := 0
-	for _, entry := range all.GetEntries() {
-		if entry.GetVolume().GetVolumeId() == first.GetVolume().GetVolumeId() {
-			n++
-		}
-	}
-	if n != 1 {
-		t.Errorf("want the volume listed once, got %d times", n)
-	}
 }

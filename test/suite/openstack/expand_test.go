@@ -14,21 +14,16 @@ import (
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/csitest"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 // newVolume creates a volume, of 1 GiB unless change sets another size. The end of the test deletes it.
 func newVolume(t *testing.T, d *driver, fsType string, change ...func(*csi.CreateVolumeRequest)) *csi.Volume {
 	t.Helper()
-	request := &csi.CreateVolumeRequest{
-		Name: "bed-" + rand.Text(), CapacityRange: &csi.CapacityRange{RequiredBytes: 1 << 30}, VolumeCapabilities: []*csi.VolumeCapability{capability(fsType)},
-	}
-	for _, c := range change {
-		c(request)
-	}
-	made, err := d.controller.CreateVolume(t.Context(), request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	request := csitest.Claim("bed-"+rand.Text(), append([]func(*csi.CreateVolumeRequest){csitest.As(csitest.Single(fsType))}, change...)...)
+	made := testenv.Value(d.controller.CreateVolume(t.Context(), request))(t)
 	id := made.GetVolume().GetVolumeId()
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patient(time.Minute))
@@ -43,18 +38,13 @@ func newVolume(t *testing.T, d *driver, fsType string, change ...func(*csi.Creat
 // mount attaches and mounts a volume on the server node-az1 of the bed. The end of the test unmounts it before the volume is deleted.
 func mount(t *testing.T, d *driver, v *csi.Volume, fsType string) *mounted {
 	t.Helper()
-	here, err := d.node.NodeGetInfo(t.Context(), &csi.NodeGetInfoRequest{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	here := testenv.Value(d.node.NodeGetInfo(t.Context(), &csi.NodeGetInfoRequest{}))(t)
 	dir := t.TempDir()
 	m := &mounted{
-		driver: d, id: v.GetVolumeId(), server: here.GetNodeId(), capability: capability(fsType), context: v.GetVolumeContext(),
+		driver: d, id: v.GetVolumeId(), server: here.GetNodeId(), capability: csitest.Single(fsType), context: v.GetVolumeContext(),
 		staging: filepath.Join(dir, "staging"), target: filepath.Join(dir, "target"),
 	}
-	if err := os.MkdirAll(m.staging, 0o750); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.MkdirAll(m.staging, 0o750))
 	m.up(t, t.Context())
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patient(time.Minute))
@@ -74,10 +64,7 @@ func (m *mounted) file() string {
 
 func (m *mounted) wantData(t *testing.T, want []byte) {
 	t.Helper()
-	f, err := os.Open(m.file())
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := testenv.Value(os.Open(m.file()))(t)
 	defer f.Close()
 	got := make([]byte, len(want))
 	if _, err := f.Read(got); err != nil || !bytes.Equal(want, got) {
@@ -93,9 +80,7 @@ func TestAVolumeInUseGrowsUnderItsFileSystem(t *testing.T) {
 			v := newVolume(t, d, fsType)
 			m, id := mount(t, d, v, fsType), v.GetVolumeId()
 			want := []byte("written before it grew " + rand.Text())
-			if err := writeAt(m.file(), want); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, writeAt(m.file(), want))
 			grow := &csi.ControllerExpandVolumeRequest{VolumeId: id, VolumeCapability: m.capability, CapacityRange: &csi.CapacityRange{RequiredBytes: 2<<30 - 1}}
 			for range 2 { // the second call changes nothing
 				got, err := d.controller.ControllerExpandVolume(t.Context(), grow)

@@ -11,6 +11,8 @@ import (
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // The driver never returns a snapshot that Cinder fails to create. It deletes that snapshot, and the next call creates another.
@@ -21,9 +23,7 @@ func TestASnapshotThatCinderFailsToMakeIsRemovedAndMadeAgain(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			v := newVolume(t, d, "ext4", func(r *csi.CreateVolumeRequest) { r.Parameters = map[string]string{"availability": "az1"} })
 			fault := filepath.Join(dir, "state", "faults", operation)
-			if err := os.WriteFile(fault, []byte("delay=5 fail once\n"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testfile.Write(t, fault, "delay=5 fail once\n", 0o600)
 			defer os.Remove(fault)
 			req := &csi.CreateSnapshotRequest{Name: "bed-" + rand.Text(), SourceVolumeId: v.GetVolumeId(), Parameters: map[string]string{"type": kind}}
 			if _, err := d.controller.CreateSnapshot(t.Context(), req); status.Code(err) != codes.FailedPrecondition {

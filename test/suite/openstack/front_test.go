@@ -9,7 +9,6 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -17,6 +16,9 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // front is a proxy between a driver and the Cinder and Nova of the bed. It counts the calls, and may change them.
@@ -40,10 +42,7 @@ func (x *tenant) newFront(t *testing.T, meddle func(pass http.Handler) http.Hand
 	t.Helper()
 	f, hosts := &front{}, map[string]string{}
 	for _, endpoint := range []string{x.cinder.Endpoint, x.nova.Endpoint} {
-		to, err := url.Parse(endpoint)
-		if err != nil {
-			t.Fatal(err)
-		}
+		to := testenv.Value(url.Parse(endpoint))(t)
 		pass := http.Handler(&httputil.ReverseProxy{
 			Rewrite: func(r *httputil.ProxyRequest) {
 				r.SetURL(&url.URL{Scheme: to.Scheme, Host: to.Host})
@@ -65,9 +64,7 @@ func (x *tenant) newFront(t *testing.T, meddle func(pass http.Handler) http.Hand
 		return services
 	})
 	conf := filepath.Join(t.TempDir(), "front.conf")
-	if err := os.WriteFile(conf, fmt.Appendf(nil, "[Global]\nauth-url = %s\n", keystone), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, conf, fmt.Appendf(nil, "[Global]\nauth-url = %s\n", keystone), 0o600)
 	f.args = []string{"--cloud-config=" + conf}
 	return f
 }

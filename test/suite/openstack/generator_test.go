@@ -4,7 +4,6 @@ package openstack
 
 import (
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -12,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // users are the entries of clouds.yaml for the project demo: the same cloud with different rights.
@@ -69,9 +69,7 @@ func TestInspectListsWhatTheCloudOffersAndWhatWasDenied(t *testing.T) {
 func distribution(t *testing.T) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "distribution.yaml")
-	if err := os.WriteFile(file, []byte("spec: {images: {registry: mirror.invalid}}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, file, "spec: {images: {registry: mirror.invalid}}\n", 0o600)
 	return file
 }
 

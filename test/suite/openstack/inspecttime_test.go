@@ -14,6 +14,7 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/generator/inspect"
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 // measurements is how often each thing is measured; the median counts.
@@ -30,9 +31,7 @@ func TestInspectTakesAboutAsLongAsItsSlowestCall(t *testing.T) {
 			return func() {
 				c := exec.CommandContext(t.Context(), generator, "inspect", "--os-cloud", user, "-o", "json")
 				c.Env = cloudsFile(bed)
-				if err := c.Run(); err != nil {
-					t.Fatal(err)
-				}
+				testenv.Must(t, c.Run())
 				peak = max(peak, c.ProcessState.SysUsage().(*syscall.Rusage).Maxrss)
 			}
 		})
@@ -46,29 +45,19 @@ func TestInspectTakesAboutAsLongAsItsSlowestCall(t *testing.T) {
 func slowestCall(t *testing.T, env []string, user string) (slowest time.Duration, name string) {
 	t.Helper()
 	_, file, _ := strings.Cut(env[0], "=")
-	settings, err := cloud.FromSource(cloud.Source{CloudName: user, CloudsFile: file, Env: func(string) string { return "" }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	settings := testenv.Value(cloud.FromSource(cloud.Source{CloudName: user, CloudsFile: file, Env: func(string) string { return "" }}))(t)
 	var c *cloud.Cloud
 	slowest, name = median(t, func() func() {
 		return func() {
-			if c, err = cloud.Connect(t.Context(), settings, cloud.Options{}); err != nil {
-				t.Fatal(err)
-			}
+			c = testenv.Value(cloud.Connect(t.Context(), settings, cloud.Options{}))(t)
 		}
 	}), "login"
 	for _, call := range inspect.Calls {
 		path := strings.NewReplacer("{project}", c.ProjectID(), "{id}", "00000000-0000-4000-8000-000000000000").Replace(strings.TrimPrefix(call.Path, "/"))
 		took := median(t, func() func() {
 			// A service validates a token when it sees it first, so each measurement has a new one, as a new process has.
-			if c, err = cloud.Connect(t.Context(), settings, cloud.Options{}); err != nil {
-				t.Fatal(err)
-			}
-			client, err := c.Client(call.Service, call.Microversion)
-			if err != nil {
-				t.Fatal(err)
-			}
+			c = testenv.Value(cloud.Connect(t.Context(), settings, cloud.Options{}))(t)
+			client := testenv.Value(c.Client(call.Service, call.Microversion))(t)
 			return func() { get(t, client, path) }
 		})
 		if took > slowest {

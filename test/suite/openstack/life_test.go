@@ -14,6 +14,9 @@ import (
 	"time"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/csitest"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 // disk is the path of a volume on a server of the tenant.
@@ -34,10 +37,7 @@ func (x *tenant) disk(at server, volume, file string) string {
 // wantOn wants the disk of a volume on a server to start with some data.
 func (x *tenant) wantOn(t *testing.T, at server, volume string, want []byte) {
 	t.Helper()
-	f, err := os.Open(x.disk(at, volume, ""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := testenv.Value(os.Open(x.disk(at, volume, "")))(t)
 	defer f.Close()
 	got := make([]byte, len(want))
 	if _, err := f.Read(got); err != nil || !bytes.Equal(want, got) {
@@ -70,19 +70,13 @@ func TestAWholeLifeLeavesNothing(t *testing.T) {
 	})
 	id := shared.GetVolumeId()
 	m := mount(t, d, shared, "")
-	if err := publish(t, d, id, two.id); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, publish(t, d, id, two.id))
 	t.Cleanup(func() {
-		if err := unpublish(t, d, id, two.id); err != nil {
-			t.Error(err)
-		}
+		testenv.Check(t, unpublish(t, d, id, two.id))
 	})
 	text := func(moment string) []byte { return fmt.Appendf(nil, "%-24s%s", moment, rand.Text()) }
 	first := text("written at one server")
-	if err := writeAt(m.file(), first); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, writeAt(m.file(), first))
 	x.wantOn(t, two, id, first)
 	stage("two servers share a volume")
 
@@ -102,9 +96,7 @@ func TestAWholeLifeLeavesNothing(t *testing.T) {
 	full, _ := newBackup(t, d, id, "false")
 	stage("a snapshot and a backup of it in use")
 	second := text("after the snapshot")
-	if err := writeAt(m.file(), second); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, writeAt(m.file(), second))
 	backups := []string{full}
 	if backendOf(t, bed(t)) != "ceph" {
 		part, _ := newBackup(t, d, id, "true")
@@ -112,22 +104,19 @@ func TestAWholeLifeLeavesNothing(t *testing.T) {
 		stage("an incremental backup of it in use")
 	}
 
-	snapshot := func(id string) *csi.VolumeContentSource {
-		return &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Snapshot{Snapshot: &csi.VolumeContentSource_SnapshotSource{SnapshotId: id}}}
-	}
-	clone := &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Volume{Volume: &csi.VolumeContentSource_VolumeSource{VolumeId: id}}}
+	snapshot := csitest.FromSnapshot
 	type copied struct {
 		name   string
-		source *csi.VolumeContentSource
+		source func(*csi.CreateVolumeRequest)
 		want   []byte
 	}
-	copies := []copied{{"snapshot", snapshot(shot), first}, {"clone", clone, second}, {"full backup", snapshot(full), first}}
+	copies := []copied{{"snapshot", snapshot(shot), first}, {"clone", csitest.FromVolume(id), second}, {"full backup", snapshot(full), first}}
 	if len(backups) > 1 {
 		copies = append(copies, copied{"incremental backup", snapshot(backups[1]), second})
 	}
 	for _, test := range copies {
-		made := newVolume(t, d, "", func(r *csi.CreateVolumeRequest) {
-			r.VolumeContentSource, r.CapacityRange.RequiredBytes = test.source, 2<<30
+		made := newVolume(t, d, "", test.source, func(r *csi.CreateVolumeRequest) {
+			r.CapacityRange.RequiredBytes = 2 << 30
 			r.Parameters = map[string]string{"type": "multiattach"}
 			r.AccessibilityRequirements = &csi.TopologyRequirement{Preferred: shared.GetAccessibleTopology()}
 		})
@@ -139,9 +128,7 @@ func TestAWholeLifeLeavesNothing(t *testing.T) {
 		}
 		copied.down(t, t.Context())
 		change := &csi.ControllerModifyVolumeRequest{VolumeId: copied.id, MutableParameters: map[string]string{"type": "fast", "policy": "on-demand"}}
-		if _, err := d.controller.ControllerModifyVolume(t.Context(), change); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Value(d.controller.ControllerModifyVolume(t.Context(), change))(t)
 		copied.up(t, t.Context())
 		copied.wantData(t, test.want)
 		stage("the clone has another type, on another pool")

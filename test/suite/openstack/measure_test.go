@@ -18,7 +18,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/cinder-csi/cinder-csi/driver/contract"
+	"github.com/cinder-csi/cinder-csi/test/kit/csitest"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 var (
@@ -69,12 +70,9 @@ func (l *lived) measured(t *testing.T, step string, call func(ctx context.Contex
 
 // run runs all steps of one volume. The channel places limits the disks of the server.
 func (l *lived) run(t *testing.T, d *driver, places chan struct{}) {
-	block := capability("")
+	block := csitest.Single("")
 	ok := l.measured(t, "create", func(ctx context.Context) error {
-		made, err := d.controller.CreateVolume(ctx, &csi.CreateVolumeRequest{
-			Name: l.id, CapacityRange: &csi.CapacityRange{RequiredBytes: 1 << 30}, VolumeCapabilities: []*csi.VolumeCapability{block},
-			AccessibilityRequirements: &csi.TopologyRequirement{Preferred: []*csi.Topology{{Segments: map[string]string{contract.TopologyKey: l.server.zone}}}},
-		})
+		made, err := d.controller.CreateVolume(ctx, csitest.Claim(l.id, csitest.As(block), csitest.Wanted(l.server.zone)))
 		if err == nil {
 			l.id = made.GetVolume().GetVolumeId()
 		}
@@ -85,22 +83,18 @@ func (l *lived) run(t *testing.T, d *driver, places chan struct{}) {
 	}
 	places <- struct{}{}
 	_ = l.measured(t, "attach", func(ctx context.Context) error {
-		_, err := d.controller.ControllerPublishVolume(ctx, &csi.ControllerPublishVolumeRequest{VolumeId: l.id, NodeId: l.server.id, VolumeCapability: block})
-		return err
+		return csitest.Outcome(d.controller.ControllerPublishVolume(ctx, &csi.ControllerPublishVolumeRequest{VolumeId: l.id, NodeId: l.server.id, VolumeCapability: block}))
 	}) && l.measured(t, "expand", func(ctx context.Context) error {
-		_, err := d.controller.ControllerExpandVolume(ctx, &csi.ControllerExpandVolumeRequest{
+		return csitest.Outcome(d.controller.ControllerExpandVolume(ctx, &csi.ControllerExpandVolumeRequest{
 			VolumeId: l.id, VolumeCapability: block, CapacityRange: &csi.CapacityRange{RequiredBytes: 2 << 30},
-		})
-		return err
+		}))
 	})
 	l.measured(t, "detach", func(ctx context.Context) error {
-		_, err := d.controller.ControllerUnpublishVolume(ctx, &csi.ControllerUnpublishVolumeRequest{VolumeId: l.id, NodeId: l.server.id})
-		return err
+		return csitest.Outcome(d.controller.ControllerUnpublishVolume(ctx, &csi.ControllerUnpublishVolumeRequest{VolumeId: l.id, NodeId: l.server.id}))
 	})
 	<-places
 	l.measured(t, "delete", func(ctx context.Context) error {
-		_, err := d.controller.DeleteVolume(ctx, &csi.DeleteVolumeRequest{VolumeId: l.id})
-		return err
+		return csitest.Outcome(d.controller.DeleteVolume(ctx, &csi.DeleteVolumeRequest{VolumeId: l.id}))
 	})
 }
 
@@ -166,10 +160,7 @@ func (x *tenant) atOnce(t *testing.T, plugin bool) burst {
 	for _, s := range x.servers {
 		places[s.id] = make(chan struct{}, disks)
 	}
-	load, err := os.ReadFile("/proc/loadavg")
-	if err != nil {
-		t.Fatal(err)
-	}
+	load := testfile.Read(t, "/proc/loadavg")
 	all := make([]*lived, *volumes)
 	began, before := time.Now(), x.processorTime(t)
 	var running sync.WaitGroup

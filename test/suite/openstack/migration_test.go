@@ -14,6 +14,9 @@ import (
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/csitest"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 // move changes the type of a volume through the driver, with the policy that allows Cinder to move it.
@@ -51,18 +54,11 @@ func (m move) want(t *testing.T, v *csi.Volume, inStatus, kind, backend string) 
 // writeBlocks writes random data at places with much zeros between them.
 func writeBlocks(t *testing.T, path string) {
 	t.Helper()
-	device, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	device := testenv.Value(os.OpenFile(path, os.O_WRONLY, 0))(t)
 	for _, at := range []int64{4 << 10, 300 << 20, 620 << 20, 1<<30 - 64<<10} {
-		if _, err := device.WriteAt([]byte(strings.Repeat(rand.Text(), 1000)), at); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Value(device.WriteAt([]byte(strings.Repeat(rand.Text(), 1000)), at))(t)
 	}
-	if err := errors.Join(device.Sync(), device.Close()); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, errors.Join(device.Sync(), device.Close()))
 }
 
 // Cinder moves a volume between Ceph and another backend by a copy of all its bytes. A volume with a snapshot stays where it is. So does a volume in
@@ -101,9 +97,7 @@ func TestCephGivesAVolumeToAnotherBackendAndTakesItBack(t *testing.T) {
 	deleteSnapshot(t, d, point.GetSnapshotId())
 
 	for _, to := range []struct{ kind, backend string }{{files, file}, {"standard", ceph}, {files, file}, {"fast", ceph + "-fast"}} {
-		if err := m.to(t, v, to.kind); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, m.to(t, v, to.kind))
 		m.want(t, v, "available", to.kind, to.backend)
 		used.up(t, t.Context())
 		if sumOf(t, used.file()) != sum {
@@ -115,9 +109,7 @@ func TestCephGivesAVolumeToAnotherBackendAndTakesItBack(t *testing.T) {
 			stays("in use in a file", "in-use", files, file, "did not carry it out", "standard")
 		}
 		used.down(t, t.Context())
-		copied := newVolume(t, d, "", func(r *csi.CreateVolumeRequest) {
-			r.VolumeContentSource = &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Volume{Volume: &csi.VolumeContentSource_VolumeSource{VolumeId: v.GetVolumeId()}}}
-		})
+		copied := newVolume(t, d, "", csitest.FromVolume(v.GetVolumeId()))
 		other := mount(t, d, copied, "")
 		if sumOf(t, other.file()) != sum {
 			t.Errorf("a clone of the volume in %s: the data differs", to.kind)

@@ -10,6 +10,8 @@ import (
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 func TestAVolumesTypeAndMetadataChange(t *testing.T) {
@@ -47,9 +49,7 @@ func TestAVolumesTypeAndMetadataChange(t *testing.T) {
 
 	m := mount(t, d, v, "xfs")
 	data := []byte("written before it moved " + rand.Text())
-	if err := writeAt(m.file(), data); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, writeAt(m.file(), data))
 	modify(codes.FailedPrecondition, "only allowed on available", map[string]string{"type": "multiattach"})
 	modify(codes.OK, "", map[string]string{"metadata.team": "b"})
 	want("standard", "in-use", "b")
@@ -75,10 +75,7 @@ func TestTheRoomThatQuotasLeave(t *testing.T) {
 		if zone != "" {
 			request.AccessibleTopology = &csi.Topology{Segments: map[string]string{"topology.cinder.csi.openstack.org/zone": zone}}
 		}
-		got, err := d.controller.GetCapacity(t.Context(), request)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := testenv.Value(d.controller.GetCapacity(t.Context(), request))(t)
 		return got.GetAvailableCapacity() >> 30
 	}
 	fast := map[string]string{"type": "fast"}
@@ -101,10 +98,7 @@ func TestTheHealthOfAVolumeInError(t *testing.T) {
 		cinder.call(t, "POST", "/volumes/"+v.GetVolumeId()+"/action", map[string]any{"os-reset_status": map[string]any{"status": to}}, nil)
 	}
 	get := func() []*csi.VolumeHealth_VolumeHealthEntry {
-		got, err := d.controller.ControllerGetVolumeHealth(t.Context(), &csi.ControllerGetVolumeHealthRequest{VolumeId: v.GetVolumeId()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := testenv.Value(d.controller.ControllerGetVolumeHealth(t.Context(), &csi.ControllerGetVolumeHealthRequest{VolumeId: v.GetVolumeId()}))(t)
 		return got.GetVolumeHealth().GetHealthStatuses()
 	}
 	if got := get(); len(got) != 0 {

@@ -15,6 +15,8 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/cinder-csi/cinder-csi/driver/contract"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // The cloud has other volume zones than compute zones, as many clouds with one storage system have: CINDER_AZS=nova. With CINDER_AZ_FALLBACK=true,
@@ -29,9 +31,7 @@ func TestVolumeZonesThatAreNoComputeZones(t *testing.T) {
 	conf := func(t *testing.T, text string) string {
 		t.Helper()
 		path := filepath.Join(t.TempDir(), "more.conf")
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, path, text, 0o600)
 		return "--cloud-config=" + path
 	}
 	empty := func(t *testing.T) {
@@ -43,26 +43,17 @@ func TestVolumeZonesThatAreNoComputeZones(t *testing.T) {
 
 	t.Run("with a map every node has the volume", func(t *testing.T) {
 		d := x.start(t, one, conf(t, "[Zone \"az1\"]\nvolume-zone = nova\n[Zone \"az2\"]\nvolume-zone = nova\n"))
-		v, err := placed(t, d, nil, nil, "az1")
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := testenv.Value(placed(t, d, nil, nil, "az1"))(t)
 		if got := labelsOf(v); !slices.Contains(got, "az1") || !slices.Contains(got, "az2") {
 			t.Errorf("want the volume in both compute zones, got %v", got)
 		}
 		m := mount(t, d, v, "")
 		data := []byte("written in az1")
-		if err := writeAt(m.file(), data); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, writeAt(m.file(), data))
 		m.down(t, t.Context())
-		if err := publish(t, d, v.GetVolumeId(), two.id); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, publish(t, d, v.GetVolumeId(), two.id))
 		x.wantOn(t, two, v.GetVolumeId(), data)
-		if err := unpublish(t, d, v.GetVolumeId(), two.id); err != nil {
-			t.Error(err)
-		}
+		testenv.Check(t, unpublish(t, d, v.GetVolumeId(), two.id))
 	})
 	t.Run("without a map no zone serves the node", func(t *testing.T) {
 		d := x.start(t, one)
@@ -93,19 +84,14 @@ func TestVolumeZonesThatAreNoComputeZones(t *testing.T) {
 			t.Skip("Cinder refuses a zone that it does not have")
 		}
 		d := x.start(t, one, conf(t, "[BlockStorage]\nignore-volume-az = true\n"))
-		v, err := placed(t, d, nil, nil, "az1")
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := testenv.Value(placed(t, d, nil, nil, "az1"))(t)
 		m := mount(t, d, v, "ext4")
 		m.down(t, t.Context())
 	})
 	t.Run("the generator", func(t *testing.T) {
 		for config, want := range map[string]bool{"{}": false, "spec: {topology: {zoneMap: {az1: nova, az2: nova}}}": true} {
 			file := filepath.Join(t.TempDir(), "distribution.yaml")
-			if err := os.WriteFile(file, []byte(config+"\n"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testfile.Write(t, file, config+"\n", 0o600)
 			out, messages, code := run(t, cloudsFile(bed(t)), program(t, "cinder-csi-generator"), "plan",
 				"--target", "vanilla", "--os-cloud", users[0], "--config", file, "-o", "json")
 			if code != 0 {
@@ -117,9 +103,7 @@ func TestVolumeZonesThatAreNoComputeZones(t *testing.T) {
 					Value      any
 				}
 			}
-			if err := json.Unmarshal([]byte(out), &plan); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, json.Unmarshal([]byte(out), &plan))
 			found := false
 			for _, d := range plan.Decisions {
 				if d.ID != "topology.enabled" {

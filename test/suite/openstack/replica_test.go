@@ -17,6 +17,8 @@ import (
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/csitest"
 )
 
 // loses forwards every request. For the first requests that have created an object, it drops the connection instead of the answer. A refusal
@@ -84,9 +86,7 @@ func pursue[T any](t *testing.T, call func(ctx context.Context) (T, error)) T {
 func wanted(t *testing.T, d *driver, name string) string {
 	t.Helper()
 	made := pursue(t, func(ctx context.Context) (*csi.CreateVolumeResponse, error) {
-		return d.controller.CreateVolume(ctx, &csi.CreateVolumeRequest{
-			Name: name, CapacityRange: &csi.CapacityRange{RequiredBytes: 1 << 30}, VolumeCapabilities: []*csi.VolumeCapability{capability("")},
-		})
+		return d.controller.CreateVolume(ctx, csitest.Claim(name, csitest.As(csitest.Single(""))))
 	})
 	return made.GetVolume().GetVolumeId()
 }
@@ -172,9 +172,7 @@ func TestADriverKilledBetweenOrderAndAnswerLeavesOneVolume(t *testing.T) {
 	name := "bed-" + rand.Text()
 	answer := make(chan error, 1)
 	go func() {
-		_, err := a.controller.CreateVolume(t.Context(), &csi.CreateVolumeRequest{
-			Name: name, CapacityRange: &csi.CapacityRange{RequiredBytes: 1 << 30}, VolumeCapabilities: []*csi.VolumeCapability{capability("")},
-		})
+		_, err := a.controller.CreateVolume(t.Context(), csitest.Claim(name, csitest.As(csitest.Single(""))))
 		answer <- err
 	}()
 	<-taken
@@ -198,7 +196,7 @@ func TestLostAnswersMakeOneSnapshotAndOneAttachment(t *testing.T) {
 	d := x.startAnywhere(t, lossy.args...)
 	id, node := newVolume(t, d, "").GetVolumeId(), x.servers[0].id
 	pursue(t, func(ctx context.Context) (*csi.ControllerPublishVolumeResponse, error) {
-		return d.controller.ControllerPublishVolume(ctx, &csi.ControllerPublishVolumeRequest{VolumeId: id, NodeId: node, VolumeCapability: capability("")})
+		return d.controller.ControllerPublishVolume(ctx, &csi.ControllerPublishVolumeRequest{VolumeId: id, NodeId: node, VolumeCapability: csitest.Single("")})
 	})
 	name := "bed-" + rand.Text()
 	shot := pursue(t, func(ctx context.Context) (*csi.CreateSnapshotResponse, error) {

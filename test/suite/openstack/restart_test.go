@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/cinder-csi/cinder-csi/test/kit/process"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 // The test stops and restarts the services of the cloud while it creates, attaches, expands, detaches and deletes volumes. This disturbs other
@@ -39,9 +40,7 @@ func TestRestartsOfServicesUnderWayLoseNothing(t *testing.T) {
 // restart stops a service of the bed, and then starts all services that do not run.
 func (x *tenant) restart(t *testing.T, name string) {
 	t.Helper()
-	if err := process.Terminate(filepath.Join(x.bed, "run", name+".pid"), time.Minute); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, process.Terminate(filepath.Join(x.bed, "run", name+".pid"), time.Minute))
 	if _, messages, code := run(t, []string{"OPENSTACK_BED=" + x.bed}, "./up.sh"); code != 0 {
 		t.Fatalf("up.sh: %s", messages)
 	}

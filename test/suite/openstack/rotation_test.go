@@ -16,15 +16,15 @@ import (
 	"time"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/csitest"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 // freeAddress is an address that no process listens on now.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := testenv.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer listener.Close()
 	return listener.Addr().String()
 }
@@ -32,15 +32,9 @@ func freeAddress(t *testing.T) string {
 // hasMetric reports whether /metrics has the line.
 func hasMetric(t *testing.T, address, line string) bool {
 	t.Helper()
-	resp, err := http.Get("http://" + address + "/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := testenv.Value(http.Get("http://" + address + "/metrics"))(t)
 	defer resp.Body.Close()
-	page, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := testenv.Value(io.ReadAll(resp.Body))(t)
 	return strings.Contains(string(page), "\n"+line+"\n")
 }
 
@@ -78,8 +72,7 @@ func TestACredentialIsReplacedUnderTwoHundredRPCs(t *testing.T) {
 		all.Go(func() {
 			for !stop.Load() && ctx.Err() == nil {
 				call(func(ctx context.Context) error {
-					_, err := d.controller.ControllerGetVolume(ctx, &csi.ControllerGetVolumeRequest{VolumeId: id})
-					return err
+					return csitest.Outcome(d.controller.ControllerGetVolume(ctx, &csi.ControllerGetVolumeRequest{VolumeId: id}))
 				})
 			}
 		})
@@ -89,15 +82,12 @@ func TestACredentialIsReplacedUnderTwoHundredRPCs(t *testing.T) {
 			for !stop.Load() && ctx.Err() == nil {
 				var v *csi.CreateVolumeResponse
 				made := call(func(ctx context.Context) (err error) {
-					v, err = d.controller.CreateVolume(ctx, &csi.CreateVolumeRequest{
-						Name: "bed-rotation-" + rand.Text(), CapacityRange: &csi.CapacityRange{RequiredBytes: 1 << 30}, VolumeCapabilities: []*csi.VolumeCapability{capability("ext4")},
-					})
+					v, err = d.controller.CreateVolume(ctx, csitest.Claim("bed-rotation-"+rand.Text(), csitest.As(csitest.Single("ext4"))))
 					return err
 				})
 				if made {
 					call(func(ctx context.Context) error {
-						_, err := d.controller.DeleteVolume(ctx, &csi.DeleteVolumeRequest{VolumeId: v.GetVolume().GetVolumeId()})
-						return err
+						return csitest.Outcome(d.controller.DeleteVolume(ctx, &csi.DeleteVolumeRequest{VolumeId: v.GetVolume().GetVolumeId()}))
 					})
 				}
 			}

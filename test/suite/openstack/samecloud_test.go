@@ -8,7 +8,6 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -18,6 +17,10 @@ import (
 	"time"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/csitest"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // editedKeystone edits the catalog of each login; nobody else sees the edits. Cinder has an address of its own there.
@@ -30,10 +33,7 @@ type editedKeystone struct {
 
 func newEditedKeystone(t *testing.T, authURL string) *editedKeystone {
 	t.Helper()
-	target, err := url.Parse(authURL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	target := testenv.Value(url.Parse(authURL))(t)
 	f := &editedKeystone{}
 	f.without.Store("")
 	f.authURL = newCatalogProxy(t, authURL, f.edited)
@@ -68,8 +68,7 @@ func TestTheDriverStaysInTheCloudThatItKnows(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
 	defer cancel()
 	read := func(id string) error {
-		_, err := d.controller.ControllerGetVolume(ctx, &csi.ControllerGetVolumeRequest{VolumeId: id})
-		return err
+		return csitest.Outcome(d.controller.ControllerGetVolume(ctx, &csi.ControllerGetVolumeRequest{VolumeId: id}))
 	}
 	failures := 0
 	refused := func(what string, content []byte) {
@@ -88,10 +87,7 @@ func TestTheDriverStaysInTheCloudThatItKnows(t *testing.T) {
 			t.Errorf("%s: the volume was not deleted", what)
 		}
 	}
-	other, err := os.ReadFile(newTenant(t, bed).conf)
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := testfile.Read(t, newTenant(t, bed).conf)
 	refused("another project", other)
 	f.without.Store("compute")
 	refused("a catalog without Nova", withoutNova)

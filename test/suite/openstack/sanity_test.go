@@ -11,14 +11,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 // The test runs the sanity suite of csi-test in a separate project, which must be empty at the end.
 func TestSanityInAProjectOfItsOwn(t *testing.T) {
-	bed, err := filepath.Abs(bed(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	bed := testenv.Value(filepath.Abs(bed(t)))(t)
 	for name, flags := range map[string][]string{ // no comma in a name, because commas separate the paths in flags
 		"file systems": nil, "file systems in two processes": {"-split"}, "raw block": {"-access", "block"},
 	} {
@@ -51,10 +50,7 @@ func TestUpstreamBesideTheDriver(t *testing.T) {
 	if plugin == "" {
 		t.Skip("PLUGIN names no program of upstream's plugin")
 	}
-	bed, err := filepath.Abs(bed(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	bed := testenv.Value(filepath.Abs(bed(t)))(t)
 	x := newTenant(t, bed, zonesOfBed[0])
 	for _, line := range sanity(t, x, "-upstream", plugin) {
 		if strings.HasPrefix(line, "failed spec: ") || strings.HasPrefix(line, "because: ") || strings.Contains(line, " passed, ") {

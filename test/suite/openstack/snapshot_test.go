@@ -13,6 +13,8 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/cinder-csi/cinder-csi/driver/contract"
+	"github.com/cinder-csi/cinder-csi/test/kit/csitest"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 // newSnapshot creates a snapshot. The end of the test deletes it.
@@ -21,10 +23,7 @@ func newSnapshot(t *testing.T, d *driver, volume string) *csi.Snapshot {
 	request := &csi.CreateSnapshotRequest{Name: "bed-" + rand.Text(), SourceVolumeId: volume, Parameters: forInUse(t, map[string]string{contract.MetadataSnapshotName: "shot"})}
 	ctx, cancel := context.WithTimeout(t.Context(), patient(time.Minute))
 	defer cancel()
-	made, err := d.controller.CreateSnapshot(ctx, request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	made := testenv.Value(d.controller.CreateSnapshot(ctx, request))(t)
 	t.Cleanup(func() { deleteSnapshot(t, d, made.GetSnapshot().GetSnapshotId()) })
 	if !made.GetSnapshot().GetReadyToUse() {
 		t.Fatalf("what was returned is not ready: %v", made)
@@ -55,10 +54,7 @@ func listedSnapshots(t *testing.T, d *driver, volume string) map[string]bool {
 	t.Helper()
 	ids, request := map[string]bool{}, &csi.ListSnapshotsRequest{SourceVolumeId: volume, MaxEntries: 1}
 	for {
-		got, err := d.controller.ListSnapshots(t.Context(), request)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := testenv.Value(d.controller.ListSnapshots(t.Context(), request))(t)
 		for _, entry := range got.GetEntries() {
 			ids[entry.GetSnapshot().GetSnapshotId()] = true
 		}
@@ -78,9 +74,7 @@ func TestDataOfAVolumeInUseComesBackFromASnapshotAndAClone(t *testing.T) {
 			v := newVolume(t, d, fsType, near)
 			m := mount(t, d, v, fsType)
 			before, after := []byte("before the snapshot "+rand.Text()), []byte("after the snapshot! "+rand.Text())
-			if err := writeAt(m.file(), before); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, writeAt(m.file(), before))
 			p := newSnapshot(t, d, v.GetVolumeId())
 			if p.GetSizeBytes() != 1<<30 || time.Since(p.GetCreationTime().AsTime()) > time.Minute {
 				t.Errorf("got %v", p)
@@ -89,23 +83,19 @@ func TestDataOfAVolumeInUseComesBackFromASnapshotAndAClone(t *testing.T) {
 			if all := listedSnapshots(t, d, v.GetVolumeId()); len(all) != 2 || !all[p.GetSnapshotId()] || !all[second.GetSnapshotId()] {
 				t.Errorf("want %s and %s, listed %v", p.GetSnapshotId(), second.GetSnapshotId(), all)
 			}
-			if err := writeAt(m.file(), after); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, writeAt(m.file(), after))
 			if _, err := d.controller.DeleteVolume(t.Context(), &csi.DeleteVolumeRequest{VolumeId: v.GetVolumeId()}); status.Code(err) != codes.FailedPrecondition {
 				t.Errorf("deletion of a volume in use with snapshots: want FailedPrecondition, got %v", err)
 			}
 			for source, test := range map[string]struct {
-				source *csi.VolumeContentSource
+				source func(*csi.CreateVolumeRequest)
 				want   []byte
 			}{
-				"snapshot": {&csi.VolumeContentSource{Type: &csi.VolumeContentSource_Snapshot{Snapshot: &csi.VolumeContentSource_SnapshotSource{SnapshotId: p.GetSnapshotId()}}}, before},
-				"clone":    {&csi.VolumeContentSource{Type: &csi.VolumeContentSource_Volume{Volume: &csi.VolumeContentSource_VolumeSource{VolumeId: v.GetVolumeId()}}}, after},
+				"snapshot": {csitest.FromSnapshot(p.GetSnapshotId()), before},
+				"clone":    {csitest.FromVolume(v.GetVolumeId()), after},
 			} {
 				t.Run(source, func(t *testing.T) {
-					copied := newVolume(t, d, fsType, func(r *csi.CreateVolumeRequest) {
-						r.VolumeContentSource, r.CapacityRange.RequiredBytes = test.source, 2<<30
-					})
+					copied := newVolume(t, d, fsType, test.source, func(r *csi.CreateVolumeRequest) { r.CapacityRange.RequiredBytes = 2 << 30 })
 					if copied.GetCapacityBytes() != 2<<30 || copied.GetVolumeContext()[contract.ContextResizeRequired] != "true" ||
 						copied.GetAccessibleTopology()[0].GetSegments()[contract.TopologyKey] != "az1" {
 						t.Errorf("got %v", copied)
@@ -118,11 +108,7 @@ func TestDataOfAVolumeInUseComesBackFromASnapshotAndAClone(t *testing.T) {
 					}
 				})
 			}
-			_, err := d.controller.CreateVolume(t.Context(), &csi.CreateVolumeRequest{
-				Name: "bed-" + rand.Text(), CapacityRange: &csi.CapacityRange{RequiredBytes: 1 << 30}, VolumeCapabilities: []*csi.VolumeCapability{m.capability},
-				VolumeContentSource:       &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Snapshot{Snapshot: &csi.VolumeContentSource_SnapshotSource{SnapshotId: p.GetSnapshotId()}}},
-				AccessibilityRequirements: &csi.TopologyRequirement{Preferred: []*csi.Topology{{Segments: map[string]string{contract.TopologyKey: "az2"}}}},
-			})
+			_, err := d.controller.CreateVolume(t.Context(), csitest.Claim("bed-"+rand.Text(), csitest.As(m.capability), csitest.FromSnapshot(p.GetSnapshotId()), csitest.Wanted("az2")))
 			if status.Code(err) != codes.ResourceExhausted {
 				t.Errorf("restore in another zone: want ResourceExhausted, got %v", err)
 			}

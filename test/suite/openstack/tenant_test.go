@@ -7,7 +7,6 @@ import (
 	"crypto/rand"
 	"fmt"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -16,6 +15,8 @@ import (
 	"github.com/gophercloud/gophercloud/v2"
 
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // tenant is a separate project of the test, with its own servers. Other users of the bed do not appear in it. Every object that is left in
@@ -54,9 +55,7 @@ func newTenant(t *testing.T, bed string, zones ...string) *tenant {
 
 	x := &tenant{bed: bed, project: project.Project.ID, authURL: a.AuthURL(), conf: filepath.Join(t.TempDir(), "cloud.conf")}
 	text := fmt.Sprintf("[Global]\nauth-url = %s\nregion = RegionOne\nuser-id = %s\npassword = %s\ntenant-id = %s\n", x.authURL, user.User.ID, secret, x.project)
-	if err := os.WriteFile(x.conf, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, x.conf, text, 0o600)
 	own := connectAs(t, cloud.Settings{
 		Name: name, AuthURL: x.authURL, UserID: user.User.ID, Password: cloud.Secret(secret), ProjectID: x.project, Region: "RegionOne",
 	})
@@ -153,38 +152,27 @@ func (x *tenant) named(t *testing.T, name string) (ids []string) {
 
 func connect(t *testing.T, source cloud.Source) *cloud.Cloud {
 	t.Helper()
-	settings, err := cloud.FromSource(source)
-	if err != nil {
-		t.Fatal(err)
-	}
+	settings := testenv.Value(cloud.FromSource(source))(t)
 	return connectAs(t, settings)
 }
 
 func connectAs(t *testing.T, s cloud.Settings) *cloud.Cloud {
 	t.Helper()
-	c, err := cloud.Connect(t.Context(), s, cloud.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := testenv.Value(cloud.Connect(t.Context(), s, cloud.Options{}))(t)
 	t.Cleanup(c.Close)
 	return c
 }
 
 func service(t *testing.T, c *cloud.Cloud, kind, microversion string) *gophercloud.ServiceClient {
 	t.Helper()
-	client, err := c.Client(kind, microversion)
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := testenv.Value(c.Client(kind, microversion))(t)
 	return client
 }
 
 // send makes a call that must succeed, also after the test's own context has ended.
 func send(t *testing.T, c *gophercloud.ServiceClient, method, path string, body, answer any) {
 	t.Helper()
-	if err := ask(t, c, method, path, body, answer); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, ask(t, c, method, path, body, answer))
 }
 
 func ask(t *testing.T, c *gophercloud.ServiceClient, method, path string, body, answer any) error {

@@ -31,6 +31,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/cinder-csi/cinder-csi/driver/openstack"
+	"github.com/cinder-csi/cinder-csi/test/kit/csitest"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // These tests need the bed of `make openstack-up TLS=1`: Keystone, Nova and Cinder behind TLS, with a private CA.
@@ -112,9 +115,7 @@ func podOf(t *testing.T, bed, target, credentials string, secret, configMaps map
 	if target != "hypershift" {
 		text = strings.Replace(text, "  hypershift: {platform: OpenStack}\n", "", 1)
 	}
-	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, config, text, 0o600)
 	_, messages, code := run(t, cloudsFile(bed), program(t, "cinder-csi-generator"), "generate", "--os-cloud", "lab-demo", "--target", target, "--format", "kustomize", "--config", config, "--output-dir", dir)
 	if code != 0 {
 		t.Fatalf("generate: exit %d: %s", code, messages)
@@ -132,21 +133,15 @@ func podOf(t *testing.T, bed, target, credentials string, secret, configMaps map
 			Kind     string
 			Metadata struct{ Name string }
 		}
-		if err := yaml.Unmarshal([]byte(document), &object); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, yaml.Unmarshal([]byte(document), &object))
 		switch object.Kind {
 		case "ConfigMap":
 			var m corev1.ConfigMap
-			if err := yaml.Unmarshal([]byte(document), &m); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, yaml.Unmarshal([]byte(document), &m))
 			data[m.Name] = m.Data
 		case "Deployment":
 			var d appsv1.Deployment
-			if err := yaml.Unmarshal([]byte(document), &d); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, yaml.Unmarshal([]byte(document), &d))
 			for _, v := range d.Spec.Template.Spec.Volumes {
 				p.volumes[v.Name] = v
 			}
@@ -170,9 +165,7 @@ func podOf(t *testing.T, bed, target, credentials string, secret, configMaps map
 	}
 	p.conf = filepath.Join(root, "cloud.conf")
 	conf := strings.NewReplacer("/etc/cinder-csi/cloud", p.dirs["cloud"], "/etc/cinder-csi/ca", p.dirs["ca"]).Replace(data["cinder-csi-controller-config"]["cloud.conf"])
-	if err := os.WriteFile(p.conf, []byte(conf), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, p.conf, conf, 0o600)
 	return p, messages
 }
 
@@ -260,9 +253,7 @@ func TestTLSWithoutACATheDriverSaysWhatToDoAndGoesOnWhenTheSecretHasIt(t *testin
 	d := p.start(t, bed)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	_, err := d.controller.CreateVolume(ctx, &csi.CreateVolumeRequest{
-		Name: "bed-" + rand.Text(), CapacityRange: &csi.CapacityRange{RequiredBytes: 1 << 30}, VolumeCapabilities: []*csi.VolumeCapability{capability("ext4")},
-	})
+	_, err := d.controller.CreateVolume(ctx, csitest.Claim("bed-"+rand.Text(), csitest.As(csitest.Single("ext4"))))
 	if err == nil || !strings.Contains(err.Error(), "into key cacert of the Secret") {
 		t.Errorf("want what to do, got %v", err)
 	}
@@ -328,23 +319,11 @@ type tlsProxy struct{ bed, address string }
 func (f tlsProxy) serve(t *testing.T, certificate, ca string) {
 	t.Helper()
 	path := filepath.Join(f.bed, "state", "tls", "server.pem")
-	if err := os.WriteFile(path+".new", []byte(certificate), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(path+".new", path); err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(filepath.Join(f.bed, "run", "tls-proxy.pid"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	pid, err := strconv.Atoi(strings.Fields(string(text))[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Kill(pid, syscall.SIGUSR2); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, path+".new", certificate, 0o600)
+	testenv.Must(t, os.Rename(path+".new", path))
+	text := testfile.Text(t, filepath.Join(f.bed, "run", "tls-proxy.pid"))
+	pid := testenv.Value(strconv.Atoi(strings.Fields(text)[0]))(t)
+	testenv.Must(t, syscall.Kill(pid, syscall.SIGUSR2))
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM([]byte(ca))
 	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
@@ -362,26 +341,18 @@ func (f tlsProxy) serve(t *testing.T, certificate, ca string) {
 func TestTLSTheCAIsRotatedWhileAVolumeIsInUse(t *testing.T) {
 	bed := bed(t)
 	ca := bedCA(t, bed)
-	served, err := os.ReadFile(filepath.Join(bed, "state", "tls", "server.pem"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	served := testfile.Text(t, filepath.Join(bed, "state", "tls", "server.pem"))
 	for _, target := range []string{"vanilla", "standalone", "hypershift"} {
 		t.Run(target, func(t *testing.T) {
 			p, _ := podOf(t, bed, target, "", map[string]string{"cacert": ca}, nil)
-			u, err := url.Parse(p.owner.authURL)
-			if err != nil {
-				t.Fatal(err)
-			}
+			u := testenv.Value(url.Parse(p.owner.authURL))(t)
 			f := tlsProxy{bed, u.Host}
-			t.Cleanup(func() { f.serve(t, string(served), ca) })
+			t.Cleanup(func() { f.serve(t, served, ca) })
 			address := freeAddress(t)
 			d := p.start(t, bed, "--http-endpoint="+address)
 			id := newVolume(t, d, "ext4").GetVolumeId()
 			server := serverNamed(t, bed, "node-az1")
-			if err := publish(t, d, id, server); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, publish(t, d, id, server))
 			put := func(what, content string, reloads int) {
 				t.Helper()
 				began := time.Now()
@@ -411,14 +382,12 @@ func TestTLSTheCAIsRotatedWhileAVolumeIsInUse(t *testing.T) {
 			use("the new CA alone")
 
 			// The wrong order: the cloud changes first. Nothing is lost, and the driver goes on when it has the CA.
-			f.serve(t, string(served), ca)
+			f.serve(t, served, ca)
 			d.refused(t)
 			put("the CA after the cloud changed", ca, 3)
 			working(t, d, time.Minute)
 			use("the CA after the cloud changed")
-			if err := unpublish(t, d, id, server); err != nil {
-				t.Error(err)
-			}
+			testenv.Check(t, unpublish(t, d, id, server))
 		})
 	}
 }

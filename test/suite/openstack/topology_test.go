@@ -5,7 +5,6 @@ package openstack
 import (
 	"context"
 	"crypto/rand"
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -15,7 +14,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/cinder-csi/cinder-csi/driver/contract"
+	"github.com/cinder-csi/cinder-csi/test/kit/csitest"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // placed requests a volume for nodes with those labels, preferred first. The end of the test deletes it.
@@ -23,15 +23,8 @@ func placed(t *testing.T, d *driver, source *csi.VolumeContentSource, parameters
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patient(time.Minute))
 	defer cancel()
-	r := &csi.CreateVolumeRequest{
-		Name: "bed-" + rand.Text(), VolumeCapabilities: []*csi.VolumeCapability{capability("ext4")}, CapacityRange: &csi.CapacityRange{RequiredBytes: 1 << 30},
-		Parameters: parameters, VolumeContentSource: source, AccessibilityRequirements: &csi.TopologyRequirement{},
-	}
-	for _, label := range labels {
-		topology := &csi.Topology{Segments: map[string]string{contract.TopologyKey: label}}
-		r.AccessibilityRequirements.Preferred = append(r.AccessibilityRequirements.Preferred, topology)
-		r.AccessibilityRequirements.Requisite = append(r.AccessibilityRequirements.Requisite, topology)
-	}
+	r := csitest.Claim("bed-"+rand.Text(), csitest.As(csitest.Single("ext4")), csitest.Wanted(labels...))
+	r.Parameters, r.VolumeContentSource = parameters, source
 	made, err := d.controller.CreateVolume(ctx, r)
 	if err != nil {
 		return nil, err
@@ -50,9 +43,7 @@ func placed(t *testing.T, d *driver, source *csi.VolumeContentSource, parameters
 func TestZonesAndHintsOnTheBed(t *testing.T) {
 	dir := bed(t)
 	zones := filepath.Join(t.TempDir(), "zones.conf")
-	if err := os.WriteFile(zones, []byte("[Zone \"rack 1\"]\nvolume-zone = az2\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, zones, "[Zone \"rack 1\"]\nvolume-zone = az2\n", 0o600)
 	d := startDriver(t, dir, "--cloud-config="+zones)
 	inZones := func(labels ...string) func(*csi.Volume, error) *csi.Volume {
 		return func(v *csi.Volume, err error) *csi.Volume {

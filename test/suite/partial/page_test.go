@@ -2,7 +2,6 @@ package partial
 
 import (
 	"fmt"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,6 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // word is the outcome of a cell in one word. "ok" is the outcome on the healthy cloud, "retry" a code after which every sidecar retries.
@@ -37,19 +38,14 @@ const (
 func (p *played) write(t *testing.T) {
 	t.Helper()
 	text, _ := page(t)
-	if err := os.WriteFile(pagePath, []byte(text+tablesBegin+p.tables()), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, pagePath, text+tablesBegin+p.tables(), 0o644)
 }
 
 // page returns what the page says before its tables, and the tables.
 func page(t *testing.T) (text, tables string) {
 	t.Helper()
-	whole, err := os.ReadFile(pagePath)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, tables, found := strings.Cut(string(whole), tablesBegin)
+	whole := testfile.Text(t, pagePath)
+	text, tables, found := strings.Cut(whole, tablesBegin)
 	if !found {
 		t.Fatalf("%s lacks %q", pagePath, tablesBegin)
 	}

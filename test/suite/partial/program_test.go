@@ -26,6 +26,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
 	"github.com/cinder-csi/cinder-csi/internal/memnet"
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 var programs = flag.String("programs", "", "paths of driver programs, separated by commas: TestTheSameFaultsOnPrograms compares them in real time")
@@ -159,9 +160,7 @@ func startProgram(t *testing.T, program string, cloudConf []byte) csi.Controller
 	t.Helper()
 	dir := t.TempDir()
 	conf, socket := filepath.Join(dir, "cloud.conf"), filepath.Join(dir, "csi.sock")
-	if err := os.WriteFile(conf, cloudConf, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, conf, cloudConf, 0o600)
 	cmd := exec.CommandContext(t.Context(), program, "--endpoint=unix://"+socket, "--cloud-config="+conf, "--cluster=test",
 		"--provide-controller-service=true", "--provide-node-service=false")
 	log, err := os.Create(filepath.Join(dir, "log"))

@@ -7,6 +7,7 @@ import (
 	"github.com/container-storage-interface/spec/lib/go/csi"
 
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
+	"github.com/cinder-csi/cinder-csi/test/kit/csitest"
 )
 
 // scenario is one path through an RPC.
@@ -27,14 +28,12 @@ func (s scenario) String() string {
 var noFault openstacksim.Fault
 
 var scenarios = []scenario{
-	{"CreateVolume", "", func(*world) {}, noFault, func(ctx context.Context, w *world, i int) error { return w.create(ctx, i, nil, nil) }},
+	{"CreateVolume", "", func(*world) {}, noFault, func(ctx context.Context, w *world, i int) error { return w.create(ctx, i) }},
 	{"CreateVolume", "by type name", func(*world) {}, noFault, func(ctx context.Context, w *world, i int) error {
-		return w.create(ctx, i, nil, map[string]string{"type": "fast"})
+		return w.create(ctx, i, func(r *csi.CreateVolumeRequest) { r.Parameters = map[string]string{"type": "fast"} })
 	}},
 	{"CreateVolume", "from a volume", (*world).made, noFault, func(ctx context.Context, w *world, i int) error {
-		return w.create(ctx, i, &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Volume{
-			Volume: &csi.VolumeContentSource_VolumeSource{VolumeId: w.volumes[i]},
-		}}, nil)
+		return w.create(ctx, i, csitest.FromVolume(w.volumes[i]))
 	}},
 	{"CreateVolume", "from a snapshot", (*world).snapshotsMade, noFault, fromSnapshot},
 	{"CreateVolume", "from a backup", (*world).backupsMade, noFault, fromSnapshot},
@@ -42,18 +41,18 @@ var scenarios = []scenario{
 	{
 		"CreateVolume", "when the backend fails", func(*world) {},
 		openstacksim.Fault{Operation: openstacksim.CreateVolume},
-		func(ctx context.Context, w *world, i int) error { return w.create(ctx, i, nil, nil) },
+		func(ctx context.Context, w *world, i int) error { return w.create(ctx, i) },
 	},
 
 	{"DeleteVolume", "", (*world).made, noFault, deleteVolume},
 	{"DeleteVolume", "with a snapshot", (*world).snapshotsMade, noFault, deleteVolume},
 
-	{"ControllerPublishVolume", "", (*world).made, noFault, func(ctx context.Context, w *world, i int) error { return w.publish(ctx, i, writer()) }},
+	{"ControllerPublishVolume", "", (*world).made, noFault, func(ctx context.Context, w *world, i int) error { return w.publish(ctx, i, csitest.Mounted("")) }},
 	{
 		"ControllerPublishVolume", "of a multiattach volume", (*world).madeMultiattach, noFault,
-		func(ctx context.Context, w *world, i int) error { return w.publish(ctx, i, sharedBlock()) },
+		func(ctx context.Context, w *world, i int) error { return w.publish(ctx, i, csitest.Shared()) },
 	},
-	{"ControllerPublishVolume", "already done", (*world).attached, noFault, func(ctx context.Context, w *world, i int) error { return w.publish(ctx, i, writer()) }},
+	{"ControllerPublishVolume", "already done", (*world).attached, noFault, func(ctx context.Context, w *world, i int) error { return w.publish(ctx, i, csitest.Mounted("")) }},
 
 	{"ControllerUnpublishVolume", "", (*world).attached, noFault, unpublish},
 	{"ControllerUnpublishVolume", "already done", (*world).made, noFault, unpublish},
@@ -65,8 +64,7 @@ var scenarios = []scenario{
 	{"ControllerModifyVolume", "", (*world).made, noFault, modify},
 	{"ControllerModifyVolume", "of a volume with a snapshot", (*world).snapshotsMade, noFault, modify},
 	{"ControllerModifyVolume", "removes metadata", (*world).labelled, noFault, func(ctx context.Context, w *world, i int) error {
-		_, err := w.ControllerModifyVolume(ctx, &csi.ControllerModifyVolumeRequest{VolumeId: w.volumes[i], MutableParameters: map[string]string{"metadata.team": ""}})
-		return err
+		return csitest.Outcome(w.ControllerModifyVolume(ctx, &csi.ControllerModifyVolumeRequest{VolumeId: w.volumes[i], MutableParameters: map[string]string{"metadata.team": ""}}))
 	}},
 
 	{"CreateSnapshot", "", (*world).made, noFault, func(ctx context.Context, w *world, i int) error { return w.snapshot(ctx, i, nil) }},
@@ -85,48 +83,38 @@ var scenarios = []scenario{
 	{"DeleteSnapshot", "of a backup", (*world).backupsMade, noFault, deleteSnapshot},
 
 	{"ListVolumes", "", (*world).attached, noFault, func(ctx context.Context, w *world, _ int) error {
-		_, err := w.ListVolumes(ctx, &csi.ListVolumesRequest{})
-		return err
+		return csitest.Outcome(w.ListVolumes(ctx, &csi.ListVolumesRequest{}))
 	}},
 	{"ListSnapshots", "", (*world).snapshotsMade, noFault, func(ctx context.Context, w *world, _ int) error {
-		_, err := w.ListSnapshots(ctx, &csi.ListSnapshotsRequest{})
-		return err
+		return csitest.Outcome(w.ListSnapshots(ctx, &csi.ListSnapshotsRequest{}))
 	}},
 	{"ListSnapshots", "of one", (*world).snapshotsMade, noFault, func(ctx context.Context, w *world, i int) error {
-		_, err := w.ListSnapshots(ctx, &csi.ListSnapshotsRequest{SnapshotId: w.objects[i]})
-		return err
+		return csitest.Outcome(w.ListSnapshots(ctx, &csi.ListSnapshotsRequest{SnapshotId: w.objects[i]}))
 	}},
 	{"ListSnapshots", "of one volume", (*world).snapshotsMade, noFault, func(ctx context.Context, w *world, i int) error {
-		_, err := w.ListSnapshots(ctx, &csi.ListSnapshotsRequest{SourceVolumeId: w.volumes[i]})
-		return err
+		return csitest.Outcome(w.ListSnapshots(ctx, &csi.ListSnapshotsRequest{SourceVolumeId: w.volumes[i]}))
 	}},
 	{"ControllerGetVolume", "", (*world).attached, noFault, func(ctx context.Context, w *world, i int) error {
-		_, err := w.ControllerGetVolume(ctx, &csi.ControllerGetVolumeRequest{VolumeId: w.volumes[i]})
-		return err
+		return csitest.Outcome(w.ControllerGetVolume(ctx, &csi.ControllerGetVolumeRequest{VolumeId: w.volumes[i]}))
 	}},
 	{"ValidateVolumeCapabilities", "", (*world).made, noFault, func(ctx context.Context, w *world, i int) error {
-		_, err := w.ValidateVolumeCapabilities(ctx, &csi.ValidateVolumeCapabilitiesRequest{
-			VolumeId: w.volumes[i], VolumeCapabilities: []*csi.VolumeCapability{writer()},
-		})
-		return err
+		return csitest.Outcome(w.ValidateVolumeCapabilities(ctx, &csi.ValidateVolumeCapabilitiesRequest{
+			VolumeId: w.volumes[i], VolumeCapabilities: []*csi.VolumeCapability{csitest.Mounted("")},
+		}))
 	}},
 	{"GetCapacity", "", func(*world) {}, noFault, func(ctx context.Context, w *world, _ int) error {
-		_, err := w.GetCapacity(ctx, &csi.GetCapacityRequest{AccessibleTopology: &csi.Topology{Segments: map[string]string{zoneKey: "az1"}}})
-		return err
+		return csitest.Outcome(w.GetCapacity(ctx, &csi.GetCapacityRequest{AccessibleTopology: &csi.Topology{Segments: map[string]string{zoneKey: "az1"}}}))
 	}},
 	{"GetCapacity", "of a type", func(*world) {}, noFault, func(ctx context.Context, w *world, _ int) error {
-		_, err := w.GetCapacity(ctx, &csi.GetCapacityRequest{
+		return csitest.Outcome(w.GetCapacity(ctx, &csi.GetCapacityRequest{
 			Parameters: map[string]string{"type": "fast"}, AccessibleTopology: &csi.Topology{Segments: map[string]string{zoneKey: "az1"}},
-		})
-		return err
+		}))
 	}},
 	{"ControllerGetVolumeHealth", "", (*world).attached, noFault, func(ctx context.Context, w *world, i int) error {
-		_, err := w.ControllerGetVolumeHealth(ctx, &csi.ControllerGetVolumeHealthRequest{VolumeId: w.volumes[i]})
-		return err
+		return csitest.Outcome(w.ControllerGetVolumeHealth(ctx, &csi.ControllerGetVolumeHealthRequest{VolumeId: w.volumes[i]}))
 	}},
 	{"ControllerListVolumeHealth", "", (*world).attached, noFault, func(ctx context.Context, w *world, _ int) error {
-		_, err := w.ControllerListVolumeHealth(ctx, &csi.ControllerListVolumeHealthRequest{})
-		return err
+		return csitest.Outcome(w.ControllerListVolumeHealth(ctx, &csi.ControllerListVolumeHealthRequest{}))
 	}},
 }
 
@@ -140,49 +128,38 @@ func (s scenario) prepared(w *world) {
 	w.breaker.begin()
 }
 
-func (w *world) create(ctx context.Context, i int, source *csi.VolumeContentSource, parameters map[string]string) error {
-	req := claim(volumeName(i))
-	req.VolumeContentSource, req.Parameters = source, parameters
-	_, err := w.CreateVolume(ctx, req)
-	return err
+func (w *world) create(ctx context.Context, i int, change ...func(*csi.CreateVolumeRequest)) error {
+	return csitest.Outcome(w.CreateVolume(ctx, csitest.Claim(volumeName(i), append(change, csitest.Wanted("az1"))...)))
 }
 
 func fromSnapshot(ctx context.Context, w *world, i int) error {
-	return w.create(ctx, i, &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Snapshot{
-		Snapshot: &csi.VolumeContentSource_SnapshotSource{SnapshotId: w.objects[i]},
-	}}, nil)
+	return w.create(ctx, i, csitest.FromSnapshot(w.objects[i]))
 }
 
 func (w *world) snapshot(ctx context.Context, i int, parameters map[string]string) error {
-	_, err := w.CreateSnapshot(ctx, &csi.CreateSnapshotRequest{Name: volumeName(i), SourceVolumeId: w.volumes[i], Parameters: parameters})
-	return err
+	return csitest.Outcome(w.CreateSnapshot(ctx, &csi.CreateSnapshotRequest{Name: volumeName(i), SourceVolumeId: w.volumes[i], Parameters: parameters}))
 }
 
 func deleteVolume(ctx context.Context, w *world, i int) error {
-	_, err := w.DeleteVolume(ctx, &csi.DeleteVolumeRequest{VolumeId: w.volumes[i]})
-	return err
+	return csitest.Outcome(w.DeleteVolume(ctx, &csi.DeleteVolumeRequest{VolumeId: w.volumes[i]}))
 }
 
 func unpublish(ctx context.Context, w *world, i int) error {
-	_, err := w.ControllerUnpublishVolume(ctx, &csi.ControllerUnpublishVolumeRequest{VolumeId: w.volumes[i], NodeId: w.az1})
-	return err
+	return csitest.Outcome(w.ControllerUnpublishVolume(ctx, &csi.ControllerUnpublishVolumeRequest{VolumeId: w.volumes[i], NodeId: w.az1}))
 }
 
 func expand(ctx context.Context, w *world, i int) error {
-	_, err := w.ControllerExpandVolume(ctx, &csi.ControllerExpandVolumeRequest{
-		VolumeId: w.volumes[i], CapacityRange: &csi.CapacityRange{RequiredBytes: 2 * gib}, VolumeCapability: writer(),
-	})
-	return err
+	return csitest.Outcome(w.ControllerExpandVolume(ctx, &csi.ControllerExpandVolumeRequest{
+		VolumeId: w.volumes[i], CapacityRange: &csi.CapacityRange{RequiredBytes: 2 * gib}, VolumeCapability: csitest.Mounted(""),
+	}))
 }
 
 func modify(ctx context.Context, w *world, i int) error {
-	_, err := w.ControllerModifyVolume(ctx, &csi.ControllerModifyVolumeRequest{
+	return csitest.Outcome(w.ControllerModifyVolume(ctx, &csi.ControllerModifyVolumeRequest{
 		VolumeId: w.volumes[i], MutableParameters: map[string]string{"type": "multiattach", "metadata.team": "a"},
-	})
-	return err
+	}))
 }
 
 func deleteSnapshot(ctx context.Context, w *world, i int) error {
-	_, err := w.DeleteSnapshot(ctx, &csi.DeleteSnapshotRequest{SnapshotId: w.objects[i]})
-	return err
+	return csitest.Outcome(w.DeleteSnapshot(ctx, &csi.DeleteSnapshotRequest{SnapshotId: w.objects[i]}))
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"os"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -15,7 +14,9 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/internal/memnet"
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
+	"github.com/cinder-csi/cinder-csi/test/kit/csitest"
 	"github.com/cinder-csi/cinder-csi/test/kit/inprocess"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 const (
@@ -53,9 +54,7 @@ func newWorld(t *testing.T, n int) *world {
 		az1: config.Servers[0].ID, az2: config.Servers[1].ID, volumes: make([]string, n), objects: make([]string, n),
 	}
 	path := filepath.Join(t.TempDir(), "cloud.conf")
-	if err := os.WriteFile(path, sim.CloudConf(inprocess.URL), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, path, sim.CloudConf(inprocess.URL), 0o600)
 	ctx, stop := context.WithCancel(t.Context())
 	d, ended, err := inprocess.Launch(ctx, inprocess.Options{
 		CloudConf: path, Transport: w.breaker, Rand: func() float64 { return 0.5 }, Args: []string{"--with-capacity"},
@@ -107,7 +106,7 @@ func volumeName(i int) string { return fmt.Sprintf("pvc-%02d", i) }
 func (w *world) made() {
 	w.t.Helper()
 	w.prepare("volumes", func(ctx context.Context, i int) error {
-		answer, err := w.CreateVolume(ctx, claim("made-"+volumeName(i)))
+		answer, err := w.CreateVolume(ctx, csitest.Claim("made-"+volumeName(i), csitest.Wanted("az1")))
 		w.volumes[i] = answer.GetVolume().GetVolumeId()
 		return err
 	})
@@ -118,8 +117,7 @@ func (w *world) labelled() {
 	w.t.Helper()
 	w.made()
 	w.prepare("metadata", func(ctx context.Context, i int) error {
-		_, err := w.ControllerModifyVolume(ctx, &csi.ControllerModifyVolumeRequest{VolumeId: w.volumes[i], MutableParameters: map[string]string{"metadata.team": "a"}})
-		return err
+		return csitest.Outcome(w.ControllerModifyVolume(ctx, &csi.ControllerModifyVolumeRequest{VolumeId: w.volumes[i], MutableParameters: map[string]string{"metadata.team": "a"}}))
 	})
 }
 
@@ -127,10 +125,7 @@ func (w *world) labelled() {
 func (w *world) madeMultiattach() {
 	w.t.Helper()
 	w.prepare("multiattach volumes", func(ctx context.Context, i int) error {
-		req := claim("made-" + volumeName(i))
-		req.Parameters = map[string]string{"type": "multiattach"}
-		req.VolumeCapabilities = []*csi.VolumeCapability{sharedBlock()}
-		answer, err := w.CreateVolume(ctx, req)
+		answer, err := w.CreateVolume(ctx, csitest.Claim("made-"+volumeName(i), csitest.Wanted("az1"), csitest.Multiattach))
 		w.volumes[i] = answer.GetVolume().GetVolumeId()
 		return err
 	})
@@ -139,7 +134,7 @@ func (w *world) madeMultiattach() {
 func (w *world) attached() {
 	w.t.Helper()
 	w.made()
-	w.prepare("attachments", func(ctx context.Context, i int) error { return w.publish(ctx, i, writer()) })
+	w.prepare("attachments", func(ctx context.Context, i int) error { return w.publish(ctx, i, csitest.Mounted("")) })
 }
 
 func (w *world) snapshotsMade() {
@@ -162,31 +157,7 @@ func (w *world) backupsMade() {
 }
 
 func (w *world) publish(ctx context.Context, i int, as *csi.VolumeCapability) error {
-	_, err := w.ControllerPublishVolume(ctx, &csi.ControllerPublishVolumeRequest{VolumeId: w.volumes[i], NodeId: w.az1, VolumeCapability: as})
-	return err
-}
-
-func writer() *csi.VolumeCapability {
-	return &csi.VolumeCapability{
-		AccessType: &csi.VolumeCapability_Mount{Mount: &csi.VolumeCapability_MountVolume{}},
-		AccessMode: &csi.VolumeCapability_AccessMode{Mode: csi.VolumeCapability_AccessMode_SINGLE_NODE_WRITER},
-	}
-}
-
-func sharedBlock() *csi.VolumeCapability {
-	return &csi.VolumeCapability{
-		AccessType: &csi.VolumeCapability_Block{Block: &csi.VolumeCapability_BlockVolume{}},
-		AccessMode: &csi.VolumeCapability_AccessMode{Mode: csi.VolumeCapability_AccessMode_MULTI_NODE_MULTI_WRITER},
-	}
-}
-
-// claim is the request for a volume of one GiB in zone az1.
-func claim(name string) *csi.CreateVolumeRequest {
-	zone := []*csi.Topology{{Segments: map[string]string{zoneKey: "az1"}}}
-	return &csi.CreateVolumeRequest{
-		Name: name, VolumeCapabilities: []*csi.VolumeCapability{writer()}, CapacityRange: &csi.CapacityRange{RequiredBytes: gib},
-		AccessibilityRequirements: &csi.TopologyRequirement{Requisite: zone, Preferred: zone},
-	}
+	return csitest.Outcome(w.ControllerPublishVolume(ctx, &csi.ControllerPublishVolumeRequest{VolumeId: w.volumes[i], NodeId: w.az1, VolumeCapability: as}))
 }
 
 // doubled returns the names that more than one object of a kind has.

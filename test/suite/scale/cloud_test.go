@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // The medians of a busy cloud, as in test/suite/bench: 30 ms for an answer and 0.45 ms a row were measured on Cinder 21. The durations are
@@ -58,10 +60,7 @@ func startCloud(t *testing.T, dir string, nodes int) *cloud {
 	}
 	c := &cloud{sim: openstacksim.New(config), conf: filepath.Join(dir, "cloud.conf"), requests: map[string]int{}}
 	c.sim.SetTiming(openstacksim.Timing{Seed: 1, Spread: 0.6, Jitter: 0.3, Row: 450 * time.Microsecond, Serial: true, Forget: 20 * time.Millisecond})
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := testenv.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	c.url = "http://" + listener.Addr().String()
 	server := &http.Server{Handler: http.HandlerFunc(c.serve), ReadHeaderTimeout: time.Minute}
 	go func() { _ = server.Serve(listener) }()
@@ -73,12 +72,8 @@ func startCloud(t *testing.T, dir string, nodes int) *cloud {
 // writeConf replaces the file at once, as kubelet does.
 func (c *cloud) writeConf(t *testing.T, text []byte) {
 	t.Helper()
-	if err := os.WriteFile(c.conf+".new", text, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(c.conf+".new", c.conf); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, c.conf+".new", text, 0o600)
+	testenv.Must(t, os.Rename(c.conf+".new", c.conf))
 }
 
 var (

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -16,6 +15,8 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/manifests"
 	"github.com/cinder-csi/cinder-csi/test/kit/controlplane"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 const driverName = "cinder.csi.openstack.org"
@@ -49,9 +50,7 @@ func startCluster(t *testing.T, dir string) *cluster {
 	c.applyRights(t)
 	var token struct{ Status struct{ Token string } }
 	request := object{"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": object{"expirationSeconds": 86400}}
-	if err := c.insist(http.MethodPost, "/api/v1/namespaces/cinder-csi/serviceaccounts/cinder-csi-controller/token", request, &token); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, c.insist(http.MethodPost, "/api/v1/namespaces/cinder-csi/serviceaccounts/cinder-csi-controller/token", request, &token))
 	c.writeKubeconfig(t, "controller.kubeconfig", token.Status.Token)
 	for _, class := range []string{"standard", "fast"} {
 		c.create(t, "/apis/storage.k8s.io/v1/storageclasses", object{
@@ -65,10 +64,7 @@ func startCluster(t *testing.T, dir string) *cluster {
 func (c *cluster) applyRights(t *testing.T) {
 	t.Helper()
 	for _, name := range []string{"vanilla/csidriver.yaml", "vanilla/rbac.yaml"} {
-		text, err := manifests.Files.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := testenv.Value(manifests.Files.ReadFile(name))(t)
 		for document := range strings.SplitSeq(string(text), "\n---\n") {
 			var o object
 			if err := yaml.Unmarshal([]byte(document), &o); err != nil {
@@ -90,9 +86,7 @@ func pathOf(o object) string {
 
 func (c *cluster) create(t *testing.T, path string, o object) {
 	t.Helper()
-	if err := c.insist(http.MethodPost, path, o, nil); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, c.insist(http.MethodPost, path, o, nil))
 }
 
 // startControllers starts the controllers and the scheduler, with the request rates of the flag.
@@ -111,18 +105,13 @@ func (c *cluster) startControllers(t *testing.T) {
 
 func (c *cluster) writeKubeconfig(t *testing.T, name, token string) {
 	t.Helper()
-	text, err := json.Marshal(object{
+	text := testenv.Value(json.Marshal(object{
 		"apiVersion": "v1", "kind": "Config", "current-context": "a",
 		"contexts": []object{{"name": "a", "context": object{"cluster": "a", "user": "a"}}},
 		"clusters": []object{{"name": "a", "cluster": object{"server": c.base, "certificate-authority": filepath.Join(c.dir, "apiserver.crt")}}},
 		"users":    []object{{"name": "a", "user": object{"token": token}}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(c.dir, name), text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
+	testfile.Write(t, filepath.Join(c.dir, name), text, 0o600)
 }
 
 // wait polls until done, for two minutes.

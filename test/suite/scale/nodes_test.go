@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 // volumesOfNode is the limit that the driver reports for virtio-blk on pc.
@@ -194,9 +195,7 @@ func (w *world) seed(t *testing.T, sim *openstacksim.Sim, count int, namespaces 
 		all = append(all, c)
 	}
 	parallel(all, func(c *claim) {
-		if err := w.seedOne(c); err != nil {
-			t.Error(err)
-		}
+		testenv.Check(t, w.seedOne(c))
 	})
 	parallel(names, w.syncNode)
 	return all

@@ -82,14 +82,8 @@ func TestScale(t *testing.T) {
 
 func newSuite(t *testing.T) *suite {
 	t.Helper()
-	repo, err := filepath.Abs("../../..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir, err := os.MkdirTemp("", "scale")
-	if err != nil {
-		t.Fatal(err)
-	}
+	repo := testenv.Value(filepath.Abs("../../.."))(t)
+	dir := testenv.Value(os.MkdirTemp("", "scale"))(t)
 	t.Cleanup(func() {
 		if !t.Failed() {
 			_ = os.RemoveAll(dir)

@@ -28,6 +28,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
+	"github.com/cinder-csi/cinder-csi/test/kit/csitest"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 var length = flag.Duration("soak", 15*time.Minute, "how long to run")
@@ -88,9 +90,7 @@ func newSoak(t *testing.T) *soak {
 	s := &soak{t: t, sim: openstacksim.New(config), dir: t.TempDir()}
 	cloud := httptest.NewServer(http.HandlerFunc(s.serve))
 	t.Cleanup(cloud.Close)
-	if err := os.WriteFile(filepath.Join(s.dir, "cloud.conf"), s.sim.CloudConf(cloud.URL), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, filepath.Join(s.dir, "cloud.conf"), s.sim.CloudConf(cloud.URL), 0o600)
 	s.program = filepath.Join(s.dir, "cinder-csi-driver")
 	if out, err := exec.Command("go", "build", "-o", s.program, "../../../cmd/cinder-csi-driver").CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
@@ -188,30 +188,21 @@ func (s *soak) work(ctx context.Context, worker int) {
 	}
 	defer conn.Close()
 	controller, server := csi.NewControllerClient(conn), openstacksim.Default().Servers[worker%2].ID
-	capability := &csi.VolumeCapability{
-		AccessType: &csi.VolumeCapability_Mount{Mount: &csi.VolumeCapability_MountVolume{}},
-		AccessMode: &csi.VolumeCapability_AccessMode{Mode: csi.VolumeCapability_AccessMode_SINGLE_NODE_WRITER},
-	}
 	for life := 0; ctx.Err() == nil; life++ {
 		var id string
 		s.until(func(ctx context.Context) error {
-			answer, err := controller.CreateVolume(ctx, &csi.CreateVolumeRequest{
-				Name: fmt.Sprintf("pvc-%d-%d", worker, life), VolumeCapabilities: []*csi.VolumeCapability{capability}, CapacityRange: &csi.CapacityRange{RequiredBytes: 1 << 30},
-			})
+			answer, err := controller.CreateVolume(ctx, csitest.Claim(fmt.Sprintf("pvc-%d-%d", worker, life)))
 			id = answer.GetVolume().GetVolumeId()
 			return err
 		})
 		s.until(func(ctx context.Context) error {
-			_, err := controller.ControllerPublishVolume(ctx, &csi.ControllerPublishVolumeRequest{VolumeId: id, NodeId: server, VolumeCapability: capability})
-			return err
+			return csitest.Outcome(controller.ControllerPublishVolume(ctx, &csi.ControllerPublishVolumeRequest{VolumeId: id, NodeId: server, VolumeCapability: csitest.Mounted("")}))
 		})
 		s.until(func(ctx context.Context) error {
-			_, err := controller.ControllerUnpublishVolume(ctx, &csi.ControllerUnpublishVolumeRequest{VolumeId: id, NodeId: server})
-			return err
+			return csitest.Outcome(controller.ControllerUnpublishVolume(ctx, &csi.ControllerUnpublishVolumeRequest{VolumeId: id, NodeId: server}))
 		})
 		s.until(func(ctx context.Context) error {
-			_, err := controller.DeleteVolume(ctx, &csi.DeleteVolumeRequest{VolumeId: id})
-			return err
+			return csitest.Outcome(controller.DeleteVolume(ctx, &csi.DeleteVolumeRequest{VolumeId: id}))
 		})
 		s.lives.Add(1)
 	}

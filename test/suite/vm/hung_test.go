@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/cinder-csi/cinder-csi/test/bed/vm/guest"
+	"github.com/cinder-csi/cinder-csi/test/kit/csitest"
 	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
@@ -68,10 +69,9 @@ func (n *node) hangsInUse(t *testing.T, bus string) {
 	defer all.resume(t)
 	n.sh(t, `completed() { awk '{print $1, $5}' /sys/block/[vs]d*/stat; }; while a=$(completed); sleep 3; [ "$a" != "$(completed)" ]; do :; done`) // what was answered before
 	n.wantAnswer(t, idle, "NodePublishVolume, another pod", "Unavailable", []string{"has completed no request since"}, func(ctx context.Context) error {
-		_, err := n.NodePublishVolume(ctx, &csi.NodePublishVolumeRequest{
+		return csitest.Outcome(n.NodePublishVolume(ctx, &csi.NodePublishVolumeRequest{
 			VolumeId: idle.id, StagingTargetPath: idle.staging(), TargetPath: idle.target() + "-2", VolumeCapability: idle.capability(),
-		})
-		return err
+		}))
 	})
 	var calls sync.WaitGroup
 	for _, c := range []claim{written, idle} {
@@ -82,8 +82,7 @@ func (n *node) hangsInUse(t *testing.T, bus string) {
 	calls.Wait()
 	for _, c := range []claim{written, idle} {
 		n.wantAnswer(t, c, "NodeUnstageVolume", "Unavailable", []string{"has completed no request since", "has not unmounted it"}, func(ctx context.Context) error {
-			_, err := n.NodeUnstageVolume(ctx, &csi.NodeUnstageVolumeRequest{VolumeId: c.id, StagingTargetPath: c.staging()})
-			return err
+			return csitest.Outcome(n.NodeUnstageVolume(ctx, &csi.NodeUnstageVolumeRequest{VolumeId: c.id, StagingTargetPath: c.staging()}))
 		})
 		n.sh(t, "grep -q ' "+c.staging()+" ' /proc/mounts")
 	}
@@ -242,8 +241,7 @@ func written(t *testing.T, file string) int64 {
 
 func (n *node) statsOfHung(t *testing.T, c claim) {
 	n.wantAnswer(t, c, "NodeGetVolumeStats", "Unavailable", []string{" since "}, func(ctx context.Context) error {
-		_, err := n.NodeGetVolumeStats(ctx, &csi.NodeGetVolumeStatsRequest{VolumeId: c.id, VolumePath: c.target(), StagingTargetPath: c.staging()})
-		return err
+		return csitest.Outcome(n.NodeGetVolumeStats(ctx, &csi.NodeGetVolumeStatsRequest{VolumeId: c.id, VolumePath: c.target(), StagingTargetPath: c.staging()}))
 	})
 }
 

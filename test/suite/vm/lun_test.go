@@ -86,9 +86,7 @@ func (n *node) newVolumeAtLUN(t *testing.T) {
 func (n *node) shownTooSmall(t *testing.T) {
 	for _, fsType := range []string{"ext4", "xfs", "btrfs"} {
 		t.Run(fsType, func(t *testing.T) {
-			if _, err := exec.LookPath("mkfs." + fsType); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Value(exec.LookPath("mkfs." + fsType))(t)
 			c := claim{newVolume(), fsType}
 			n.plugSilently(t, c, 1)
 			must(t, "grow the disk", n.Grow(c.id, 2*gib))

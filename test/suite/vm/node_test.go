@@ -24,6 +24,7 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/test/bed/vm/agent"
 	"github.com/cinder-csi/cinder-csi/test/bed/vm/guest"
+	"github.com/cinder-csi/cinder-csi/test/kit/csitest"
 	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 	"github.com/cinder-csi/cinder-csi/tools/image"
 )
@@ -67,12 +68,9 @@ func boot(t *testing.T, m guest.Machine) *node {
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	parts := filepath.Join(*bin, "vm")
-	g, err := guest.Start(t.Context(), guest.Image{
+	g := testenv.Value(guest.Start(t.Context(), guest.Image{
 		Dir: parts, Driver: filepath.Join(*bin, "cinder-csi-driver"), Program: filepath.Join(parts, "guest-agent"),
-	}, m, dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, m, dir))(t)
 	n := &node{Guest: g}
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -98,15 +96,9 @@ func (n *node) startDriver(t *testing.T, by []string, args ...string) {
 	command := append([]string{"/busybox/env", "-i"}, image.Env...)
 	command = append(append(command, by...), "/usr/bin/cinder-csi-driver", "--endpoint=unix://"+agent.Socket, "--cloud-config="+cloudConf,
 		"--provide-controller-service=false", "--logging-format=json", "--v=4")
-	pid, err := n.Start(agent.Command{Args: append(command, args...), Log: driverLog})
-	if err != nil {
-		t.Fatal(err)
-	}
-	conn, err := grpc.NewClient("passthrough:///"+n.Address, grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.5, MaxDelay: time.Second}, MinConnectTimeout: 5 * time.Second}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	pid := testenv.Value(n.Start(agent.Command{Args: append(command, args...), Log: driverLog}))(t)
+	conn := testenv.Value(grpc.NewClient("passthrough:///"+n.Address, grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.5, MaxDelay: time.Second}, MinConnectTimeout: 5 * time.Second})))(t)
 	t.Cleanup(func() { conn.Close() })
 	n.pid, n.NodeClient = pid, csi.NewNodeClient(conn)
 	if _, err := csi.NewIdentityClient(conn).Probe(n.ctx(t), &csi.ProbeRequest{}, grpc.WaitForReady(true)); err != nil {
@@ -131,10 +123,7 @@ func (n *node) ctx(t *testing.T) context.Context {
 // sh runs a script in the guest, which must succeed, and returns its output.
 func (n *node) sh(t *testing.T, script string) string {
 	t.Helper()
-	out, err := n.Shell(script)
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := testenv.Value(n.Shell(script))(t)
 	return out
 }
 
@@ -202,26 +191,16 @@ func (c claim) staging() string {
 }
 func (c claim) target() string { return "/var/lib/kubelet/pods/" + c.id + "/mount" }
 
-func (c claim) capability() *csi.VolumeCapability {
-	v := &csi.VolumeCapability{AccessMode: &csi.VolumeCapability_AccessMode{Mode: csi.VolumeCapability_AccessMode_SINGLE_NODE_WRITER}}
-	if c.fsType == "" {
-		v.AccessType = &csi.VolumeCapability_Block{Block: &csi.VolumeCapability_BlockVolume{}}
-	} else {
-		v.AccessType = &csi.VolumeCapability_Mount{Mount: &csi.VolumeCapability_MountVolume{FsType: c.fsType}}
-	}
-	return v
-}
+func (c claim) capability() *csi.VolumeCapability { return csitest.Single(c.fsType) }
 
 func (n *node) stage(ctx context.Context, c claim) error {
-	_, err := n.NodeStageVolume(ctx, &csi.NodeStageVolumeRequest{VolumeId: c.id, StagingTargetPath: c.staging(), VolumeCapability: c.capability()})
-	return err
+	return csitest.Outcome(n.NodeStageVolume(ctx, &csi.NodeStageVolumeRequest{VolumeId: c.id, StagingTargetPath: c.staging(), VolumeCapability: c.capability()}))
 }
 
 func (n *node) publish(ctx context.Context, c claim) error {
-	_, err := n.NodePublishVolume(ctx, &csi.NodePublishVolumeRequest{
+	return csitest.Outcome(n.NodePublishVolume(ctx, &csi.NodePublishVolumeRequest{
 		VolumeId: c.id, StagingTargetPath: c.staging(), TargetPath: c.target(), VolumeCapability: c.capability(),
-	})
-	return err
+	}))
 }
 
 // use stages and publishes.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/test/bed/vm/agent"
 	"github.com/cinder-csi/cinder-csi/test/bed/vm/guest"
+	"github.com/cinder-csi/cinder-csi/test/kit/csitest"
 	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
@@ -93,8 +94,7 @@ mount -t tmpfs -o rootcontext=system_u:object_r:container_file_t none /container
 			n.eventually(t, "registered and healthy", func() error { _, err := n.Shell(check); return err })
 		} else {
 			n.eventually(t, "two denials", func() error {
-				_, err := n.Shell(`test "$(dmesg | grep -c 'avc:.*denied.*{ write }.*scontext=` + ordinary + `.*container_var_lib_t.*tclass=sock_file')" -ge 1 && wget -S -O - http://127.0.0.1:29601/healthz 2>&1 | grep -q ' 500 '`)
-				return err
+				return csitest.Outcome(n.Shell(`test "$(dmesg | grep -c 'avc:.*denied.*{ write }.*scontext=` + ordinary + `.*container_var_lib_t.*tclass=sock_file')" -ge 1 && wget -S -O - http://127.0.0.1:29601/healthz 2>&1 | grep -q ' 500 '`))
 			})
 			if out, err := n.Shell("test -S " + registered); err == nil {
 				t.Errorf("want no registration by an ordinary container, got %s", out)
@@ -164,8 +164,7 @@ func (n *node) asPod(script string) error { return n.as("system_u:system_r:pod_t
 
 // as runs a script with a label. The label has no newline: the shell would write it in a second call, which clears the label.
 func (n *node) as(label, script string) error {
-	_, err := n.Shell("printf %s " + label + " > /proc/self/attr/current; " + script)
-	return err
+	return csitest.Outcome(n.Shell("printf %s " + label + " > /proc/self/attr/current; " + script))
 }
 
 func (n *node) stageLabelled(t *testing.T, c claim) error { return n.stageWith(t, c, podLabel) }
@@ -175,6 +174,5 @@ func (n *node) stageWith(t *testing.T, c claim, label string) error {
 	t.Helper()
 	v := c.capability()
 	v.GetMount().MountFlags = []string{`context="` + label + `"`}
-	_, err := n.NodeStageVolume(n.ctx(t), &csi.NodeStageVolumeRequest{VolumeId: c.id, StagingTargetPath: c.staging(), VolumeCapability: v})
-	return err
+	return csitest.Outcome(n.NodeStageVolume(n.ctx(t), &csi.NodeStageVolumeRequest{VolumeId: c.id, StagingTargetPath: c.staging(), VolumeCapability: v}))
 }

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/cinder-csi/cinder-csi/test/bed/vm/guest"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 // sizeComesLater plugs a disk without a size, as a hypervisor shows one that it has not opened yet.
@@ -37,11 +38,5 @@ func (n *node) sizeComesLater(t *testing.T, bus string) {
 // eventually calls again and again what Kubernetes retries.
 func (n *node) eventually(t *testing.T, what string, call func() error) {
 	t.Helper()
-	var err error
-	for began := time.Now(); time.Since(began) < time.Minute; time.Sleep(time.Second) {
-		if err = call(); err == nil {
-			return
-		}
-	}
-	t.Fatalf("%s, for a minute: %v", what, err)
+	testenv.Eventually(t, time.Minute, time.Second, what, call)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/test/bed/vm/agent"
 	"github.com/cinder-csi/cinder-csi/test/bed/vm/guest"
+	"github.com/cinder-csi/cinder-csi/test/kit/csitest"
 )
 
 // frozen has a backup hook that freezes the file system, and a pod that ends before it thaws it.
@@ -83,10 +84,9 @@ func (n *node) dirtyJournal(t *testing.T, bus string) {
 
 // stageFromSource stages a volume that CreateVolume made from a snapshot.
 func (n *node) stageFromSource(ctx context.Context, c claim) error {
-	_, err := n.NodeStageVolume(ctx, &csi.NodeStageVolumeRequest{
+	return csitest.Outcome(n.NodeStageVolume(ctx, &csi.NodeStageVolumeRequest{
 		VolumeId: c.id, StagingTargetPath: c.staging(), VolumeCapability: c.capability(), VolumeContext: map[string]string{contract.ContextResizeRequired: "true"},
-	})
-	return err
+	}))
 }
 
 func (n *node) cloneOfXFS(t *testing.T, bus string) {

@@ -16,6 +16,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 func TestAChartIsPushedAsHelmDoesAndATagIsNeverMoved(t *testing.T) {
@@ -71,9 +73,7 @@ func checkChart(t *testing.T, image v1.Image) {
 func packagedChart(t *testing.T, description string) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "Chart.yaml"), []byte("apiVersion: v2\nname: cinder-csi\nversion: 1.2.3\ndescription: "+description+"\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, filepath.Join(dir, "Chart.yaml"), "apiVersion: v2\nname: cinder-csi\nversion: 1.2.3\ndescription: "+description+"\n", 0o644)
 	chart, err := loader.LoadDir(dir)
 	if err != nil {
 		t.Fatal(err)
@@ -102,10 +102,7 @@ func TestTheDownloadsHaveAKrewManifestAndChecksumsOfEverything(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	manifest, err := os.ReadFile(filepath.Join(a.Output, "cinder.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	manifest := testfile.Read(t, filepath.Join(a.Output, "cinder.yaml"))
 	for _, want := range []string{
 		"version: v1.2.3", "uri: https://git.example.com/p/dl/kubectl-cinder-v1.2.3-darwin-arm64.tar.gz",
 	} {
@@ -113,10 +110,7 @@ func TestTheDownloadsHaveAKrewManifestAndChecksumsOfEverything(t *testing.T) {
 			t.Errorf("the krew manifest has no %q:\n%s", want, manifest)
 		}
 	}
-	sums, err := os.ReadFile(filepath.Join(a.Output, "SHA256SUMS"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	sums := testfile.Read(t, filepath.Join(a.Output, "SHA256SUMS"))
 	for _, want := range []string{"  artefacts.json\n", "  cinder.yaml\n", "  kubectl-cinder-v1.2.3-linux-amd64.tar.gz\n"} {
 		if !strings.Contains(string(sums), want) {
 			t.Errorf("SHA256SUMS has no %q:\n%s", want, sums)

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"net"
 	"net/http"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -26,7 +25,9 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/internal/memnet"
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
+	"github.com/cinder-csi/cinder-csi/test/kit/csitest"
 	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // controller is a client of a driver's controller.
@@ -47,13 +48,8 @@ func configured(args ...string) (config.Config, error) {
 func startInMemory(t *testing.T, h *hostile, args ...string) *controller {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "cloud.conf")
-	if err := os.WriteFile(path, h.sim.CloudConf(cloudURL), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	cfg, err := configured(append([]string{"--endpoint=unix:///unused", "--cloud-config=" + path, "--cluster=test", "--provide-node-service=false", "--with-capacity", "--v=4"}, args...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, path, h.sim.CloudConf(cloudURL), 0o600)
+	cfg := testenv.Value(configured(append([]string{"--endpoint=unix:///unused", "--cloud-config=" + path, "--cluster=test", "--provide-node-service=false", "--with-capacity", "--v=4"}, args...)...))(t)
 	ctx, stop := context.WithCancel(t.Context())
 	log, listener, ended := &testenv.Log{}, memnet.Listen(), make(chan error, 1)
 	go func() {
@@ -62,11 +58,8 @@ func startInMemory(t *testing.T, h *hostile, args ...string) *controller {
 			Watch: func(context.Context, []string) (<-chan struct{}, error) { return nil, nil }, // inotify knows no virtual time
 		})
 	}()
-	conn, err := grpc.NewClient("passthrough:///mem", grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.Dial(ctx) }))
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := testenv.Value(grpc.NewClient("passthrough:///mem", grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.Dial(ctx) })))(t)
 	t.Cleanup(func() {
 		stop()
 		_ = conn.Close()
@@ -77,11 +70,6 @@ func startInMemory(t *testing.T, h *hostile, args ...string) *controller {
 	return &controller{ControllerClient: csi.NewControllerClient(conn), log: log}
 }
 
-var writer = &csi.VolumeCapability{
-	AccessType: &csi.VolumeCapability_Mount{Mount: &csi.VolumeCapability_MountVolume{}},
-	AccessMode: &csi.VolumeCapability_AccessMode{Mode: csi.VolumeCapability_AccessMode_SINGLE_NODE_WRITER},
-}
-
 // objects are the objects that exist when the cloud becomes hostile.
 type objects struct{ free, attached, snapshot, server string }
 
@@ -89,22 +77,18 @@ type objects struct{ free, attached, snapshot, server string }
 func (c *controller) prepare(ctx context.Context) (o objects, err error) {
 	o.server = openstacksim.Default().Servers[0].ID
 	for name, to := range map[string]*string{"pvc-free": &o.free, "pvc-attached": &o.attached} {
-		v, err := c.CreateVolume(ctx, create(name))
+		v, err := c.CreateVolume(ctx, csitest.Claim(name))
 		if err != nil {
 			return o, err
 		}
 		*to = v.GetVolume().GetVolumeId()
 	}
-	if _, err := c.ControllerPublishVolume(ctx, &csi.ControllerPublishVolumeRequest{VolumeId: o.attached, NodeId: o.server, VolumeCapability: writer}); err != nil {
+	if _, err := c.ControllerPublishVolume(ctx, &csi.ControllerPublishVolumeRequest{VolumeId: o.attached, NodeId: o.server, VolumeCapability: csitest.Mounted("")}); err != nil {
 		return o, err
 	}
 	p, err := c.CreateSnapshot(ctx, &csi.CreateSnapshotRequest{Name: "snap", SourceVolumeId: o.free})
 	o.snapshot = p.GetSnapshot().GetSnapshotId()
 	return o, err
-}
-
-func create(name string) *csi.CreateVolumeRequest {
-	return &csi.CreateVolumeRequest{Name: name, VolumeCapabilities: []*csi.VolumeCapability{writer}, CapacityRange: &csi.CapacityRange{RequiredBytes: 1 << 30}}
 }
 
 // call is one RPC of the controller service.
@@ -121,24 +105,20 @@ func rpc[Req, Resp any](name string, method func(csi.ControllerClient, context.C
 
 // calls are all RPCs that call a cloud. The RPCs that delete the objects of the others come last.
 var calls = []call{
-	rpc("CreateVolume", csi.ControllerClient.CreateVolume, func(objects) *csi.CreateVolumeRequest { return create("pvc-new") }),
+	rpc("CreateVolume", csi.ControllerClient.CreateVolume, func(objects) *csi.CreateVolumeRequest { return csitest.Claim("pvc-new") }),
 	rpc("CreateVolume from a class", csi.ControllerClient.CreateVolume, func(objects) *csi.CreateVolumeRequest {
-		r := create("pvc-typed")
-		r.Parameters = map[string]string{"type": "fast", "scheduler-hints": `{"same_host": "pvc-free"}`}
-		return r
+		return csitest.Claim("pvc-typed", func(r *csi.CreateVolumeRequest) {
+			r.Parameters = map[string]string{"type": "fast", "scheduler-hints": `{"same_host": "pvc-free"}`}
+		})
 	}),
 	rpc("CreateVolume from a snapshot", csi.ControllerClient.CreateVolume, func(o objects) *csi.CreateVolumeRequest {
-		r := create("pvc-restored")
-		r.VolumeContentSource = &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Snapshot{Snapshot: &csi.VolumeContentSource_SnapshotSource{SnapshotId: o.snapshot}}}
-		return r
+		return csitest.Claim("pvc-restored", csitest.FromSnapshot(o.snapshot))
 	}),
 	rpc("CreateVolume from a volume", csi.ControllerClient.CreateVolume, func(o objects) *csi.CreateVolumeRequest {
-		r := create("pvc-cloned")
-		r.VolumeContentSource = &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Volume{Volume: &csi.VolumeContentSource_VolumeSource{VolumeId: o.free}}}
-		return r
+		return csitest.Claim("pvc-cloned", csitest.FromVolume(o.free))
 	}),
 	rpc("ControllerPublishVolume", csi.ControllerClient.ControllerPublishVolume, func(o objects) *csi.ControllerPublishVolumeRequest {
-		return &csi.ControllerPublishVolumeRequest{VolumeId: o.free, NodeId: o.server, VolumeCapability: writer}
+		return &csi.ControllerPublishVolumeRequest{VolumeId: o.free, NodeId: o.server, VolumeCapability: csitest.Mounted("")}
 	}),
 	rpc("ControllerGetVolume", csi.ControllerClient.ControllerGetVolume, func(o objects) *csi.ControllerGetVolumeRequest {
 		return &csi.ControllerGetVolumeRequest{VolumeId: o.free}
@@ -164,16 +144,16 @@ var calls = []call{
 		return &csi.CreateSnapshotRequest{Name: "backup-new", SourceVolumeId: o.free, Parameters: map[string]string{"type": "backup", contract.ParameterIncremental: "true"}}
 	}),
 	rpc("GetCapacity", csi.ControllerClient.GetCapacity, func(objects) *csi.GetCapacityRequest {
-		return &csi.GetCapacityRequest{VolumeCapabilities: []*csi.VolumeCapability{writer}, Parameters: map[string]string{"type": "fast"}}
+		return &csi.GetCapacityRequest{VolumeCapabilities: []*csi.VolumeCapability{csitest.Mounted("")}, Parameters: map[string]string{"type": "fast"}}
 	}),
 	rpc("ValidateVolumeCapabilities", csi.ControllerClient.ValidateVolumeCapabilities, func(o objects) *csi.ValidateVolumeCapabilitiesRequest {
-		return &csi.ValidateVolumeCapabilitiesRequest{VolumeId: o.free, VolumeCapabilities: []*csi.VolumeCapability{writer}}
+		return &csi.ValidateVolumeCapabilitiesRequest{VolumeId: o.free, VolumeCapabilities: []*csi.VolumeCapability{csitest.Mounted("")}}
 	}),
 	rpc("ControllerModifyVolume", csi.ControllerClient.ControllerModifyVolume, func(o objects) *csi.ControllerModifyVolumeRequest {
 		return &csi.ControllerModifyVolumeRequest{VolumeId: o.free, MutableParameters: map[string]string{"type": "fast"}}
 	}),
 	rpc("ControllerExpandVolume", csi.ControllerClient.ControllerExpandVolume, func(o objects) *csi.ControllerExpandVolumeRequest {
-		return &csi.ControllerExpandVolumeRequest{VolumeId: o.free, CapacityRange: &csi.CapacityRange{RequiredBytes: 2 << 30}, VolumeCapability: writer}
+		return &csi.ControllerExpandVolumeRequest{VolumeId: o.free, CapacityRange: &csi.CapacityRange{RequiredBytes: 2 << 30}, VolumeCapability: csitest.Mounted("")}
 	}),
 	rpc("ControllerUnpublishVolume", csi.ControllerClient.ControllerUnpublishVolume, func(o objects) *csi.ControllerUnpublishVolumeRequest {
 		return &csi.ControllerUnpublishVolumeRequest{VolumeId: o.attached, NodeId: o.server}
@@ -261,10 +241,7 @@ func TestAHostileCloudHoldsNoRPCBeyondItsDeadlineAndSpeaksToNoTerminal(t *testin
 			synctest.Test(t, func(t *testing.T) {
 				h := newHostile()
 				c := startInMemory(t, h, "--logging-format=json")
-				o, err := c.prepare(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
+				o := testenv.Value(c.prepare(t.Context()))(t)
 				c.run(t, h, o, name)
 			})
 		})
@@ -279,10 +256,7 @@ func TestAHostileCloudHoldsNoProtectingDriver(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					h := newHostile()
 					c := startInMemory(t, h, "--logging-format=json", protection, "--server-metadata=role=k8s-node")
-					o, err := c.prepare(t.Context())
-					if err != nil {
-						t.Fatal(err)
-					}
+					o := testenv.Value(c.prepare(t.Context()))(t)
 					c.run(t, h, o, name)
 				})
 			})
@@ -313,7 +287,7 @@ func TestACatalogThatNamesAnotherHostGetsNoPassword(t *testing.T) {
 			return honest
 		}))
 		c := startInMemory(t, h)
-		if _, err := c.CreateVolume(t.Context(), create("pvc")); err == nil {
+		if _, err := c.CreateVolume(t.Context(), csitest.Claim("pvc")); err == nil {
 			t.Error("a volume was made by a host that answers {}")
 		}
 		h.mu.Lock()
@@ -335,14 +309,12 @@ func TestAListingThatDoesNotEndStopsWhenItsCallersHaveLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHostile()
 		c := startInMemory(t, h)
-		if _, err := c.prepare(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Value(c.prepare(t.Context()))(t)
 		h.arm(attacks["new pages without end"])
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
 		for n := range 30 {
-			go func() { _, _ = c.CreateVolume(ctx, create(fmt.Sprint("pvc-many-", n))) }()
+			go func() { _, _ = c.CreateVolume(ctx, csitest.Claim(fmt.Sprint("pvc-many-", n))) }()
 		}
 		<-ctx.Done()
 		time.Sleep(10 * time.Second)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/generator/cli"
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // commands are the commands of the generator that read a cloud.
@@ -47,9 +48,7 @@ func TestAHostileCloudHoldsNoCommandOfTheGeneratorBeyondItsTimeout(t *testing.T)
 func attackCommand(t *testing.T, command string, attack attack) {
 	h, dir := newHostile(), t.TempDir()
 	clouds := filepath.Join(dir, "clouds.yaml")
-	if err := os.WriteFile(clouds, h.sim.CloudsYAML(cloudURL), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, clouds, h.sim.CloudsYAML(cloudURL), 0o600)
 	h.arm(attack)
 	var stdout, stderr bytes.Buffer
 	began := time.Now()

@@ -24,8 +24,10 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
+	"github.com/cinder-csi/cinder-csi/test/kit/csitest"
 	"github.com/cinder-csi/cinder-csi/test/kit/endless"
 	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // mostMemory is the limit of the driver's memory peak.
@@ -168,23 +170,16 @@ func startProcess(t *testing.T, h *hostile, url string) *process {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	conf, socket := filepath.Join(dir, "cloud.conf"), filepath.Join(dir, "csi.sock")
-	if err := os.WriteFile(conf, h.sim.CloudConf(url), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, conf, h.sim.CloudConf(url), 0o600)
 	p := &process{controller: &controller{log: &testenv.Log{}}}
 	p.cmd = exec.CommandContext(t.Context(), program, "--endpoint=unix://"+socket, "--cloud-config="+conf, "--cluster=test", "--provide-node-service=false", "--with-capacity", "--v=4")
 	p.cmd.Env = append(os.Environ(), "GOGC=100")                   // make test has another, which is none of the driver's
 	p.cmd.Stderr, p.cmd.Env = p.log, append(os.Environ(), "GOGC=") // make sets it for the tests
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	conn, err := grpc.NewClient("passthrough:///csi", grpc.WithTransportCredentials(insecure.NewCredentials()),
+	testenv.Must(t, p.cmd.Start())
+	conn := testenv.Value(grpc.NewClient("passthrough:///csi", grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, "unix", socket)
-		}))
-	if err != nil {
-		t.Fatal(err)
-	}
+		})))(t)
 	p.ControllerClient = csi.NewControllerClient(conn)
 	t.Cleanup(func() {
 		_ = conn.Close()
@@ -205,10 +200,7 @@ func (p *process) peak(t *testing.T) int {
 	if kb == nil {
 		t.Fatalf("no VmHWM in\n%s", text)
 	}
-	n, err := strconv.Atoi(string(kb[1]))
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := testenv.Value(strconv.Atoi(string(kb[1])))(t)
 	return n << 10
 }
 
@@ -229,10 +221,7 @@ func TestThePeakOfTheDriversMemoryAgainstAHostileCloud(t *testing.T) {
 			t.Fatalf("%v\n%.3000s", err, p.log)
 		}
 	}
-	o, err := p.prepare(ready)
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := testenv.Value(p.prepare(ready))(t)
 	for _, m := range memoryAttacks {
 		h.arm(m.attack)
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -255,7 +244,7 @@ func TestThePeakOfTheDriversMemoryAgainstAHostileCloud(t *testing.T) {
 				if n < len(calls)-2 && m.attack != nil { // the calls that delete the objects come last
 					_, err = calls[n].send(ctx, p, o)
 				} else {
-					_, err = p.CreateVolume(ctx, create(fmt.Sprint("pvc-", m.name, n)))
+					_, err = p.CreateVolume(ctx, csitest.Claim(fmt.Sprint("pvc-", m.name, n)))
 				}
 				if err != nil {
 					checkText(t, m.name, status.Convert(err).Message(), longestError)

@@ -26,6 +26,8 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/cluster"
 	"github.com/cinder-csi/cinder-csi/internal/diagnosis/command"
 	"github.com/cinder-csi/cinder-csi/internal/memnet"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // planted is in what no person, file, event or log may have.
@@ -238,9 +240,7 @@ func repeatTo(t *testing.T, name string, g *gateway) {
 	dir := t.TempDir()
 	clouds := filepath.Join(dir, "clouds.yaml")
 	for file, text := range map[string]string{clouds: strings.ReplaceAll(string(g.sim.CloudsYAML(cloudURL)), cloudURL, withLogin), filepath.Join(dir, "values.yaml"): "clusterID: blue\n"} {
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, file, text, 0o600)
 	}
 	connect := func(ctx context.Context, s cloud.Settings, o cloud.Options) (*cloud.Cloud, error) {
 		o.Transport = g
@@ -266,16 +266,10 @@ func repeatTo(t *testing.T, name string, g *gateway) {
 	g.check(t, "stdout of "+name, stdout.String())
 	g.check(t, "stderr of "+name, stderr.String())
 	for _, pattern := range []string{"inventory.yaml", "bundle/*"} {
-		files, err := filepath.Glob(filepath.Join(dir, pattern))
-		if err != nil {
-			t.Fatal(err)
-		}
+		files := testenv.Value(filepath.Glob(filepath.Join(dir, pattern)))(t)
 		for _, file := range files {
-			content, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			g.check(t, file+" of "+name, string(content))
+			content := testfile.Text(t, file)
+			g.check(t, file+" of "+name, content)
 		}
 	}
 }
@@ -293,10 +287,7 @@ func TestNoRPCTellsASecretThatACloudRepeats(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				g := newGateway(repeats[name], 100)
 				c := startInMemory(t, g.hostile, "--logging-format=json")
-				o, err := c.prepare(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
+				o := testenv.Value(c.prepare(t.Context()))(t)
 				g.arm(func(r *http.Request, honest *answered) *answered {
 					if token := r.Header.Get("X-Auth-Token"); token != "" {
 						g.mu.Lock()

@@ -10,16 +10,14 @@ import (
 	"github.com/cinder-csi/cinder-csi/generator/cli"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/generator/worktree"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // typed is the inventory of the overlays with n volume types, whose names have the begin.
 func typed(t *testing.T, n int, begin string) string {
 	t.Helper()
-	text, err := os.ReadFile("../../../../overlays/inventory.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, rest, _ := strings.Cut(string(text), "volumeTypes:\n  state: known\n  value:\n")
+	text := testfile.Text(t, "../../../../overlays/inventory.yaml")
+	before, rest, _ := strings.Cut(text, "volumeTypes:\n  state: known\n  value:\n")
 	_, after, _ := strings.Cut(rest, "defaultVolumeType:\n")
 	var b strings.Builder
 	b.WriteString(before + "volumeTypes:\n  state: known\n  value:\n")
@@ -28,9 +26,7 @@ func typed(t *testing.T, n int, begin string) string {
 	}
 	b.WriteString("defaultVolumeType:\n" + after)
 	path := filepath.Join(t.TempDir(), "inventory.yaml")
-	if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, path, b.String(), 0o644)
 	return path
 }
 
@@ -68,9 +64,7 @@ func TestNamesWithoutEndAreComparedInTimeAndMemory(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			config := filepath.Join(t.TempDir(), "d.yaml")
-			if err := os.WriteFile(config, []byte(tc.config), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			testfile.Write(t, config, tc.config, 0o644)
 			bounded(t, func() {
 				_, stderr, code := pipeline(t, "plan", "--target", "vanilla", "--inventory", tc.inventory, "--config", config)
 				if code != tc.code || !strings.Contains(stderr, tc.says) || code == cli.Usage && len(stderr) > 16_384 {
@@ -88,9 +82,7 @@ func TestNamesWithoutEndAreComparedInTimeAndMemory(t *testing.T) {
 func TestGenerateWritesNoPlanThatItCannotReadAgain(t *testing.T) {
 	config := filepath.Join(t.TempDir(), "d.yaml")
 	text := "spec:\n  storageClasses:\n    overrides:\n" + repeated(4_900, "      o%d: {fsType: xfs}\n") + "    include: ['*'," + repeated(1_990, "i%d,") + "]\n    exclude: [" + repeated(1_990, "e%d,") + "]\n"
-	if err := os.WriteFile(config, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, config, text, 0o644)
 	dir := filepath.Join(t.TempDir(), "out")
 	_, stderr, code := pipeline(t, "generate", "--inventory", "../../../../overlays/inventory.yaml", "--config", config, "--target", "vanilla", "--format", "helm", "--output-dir", dir)
 	_, err := os.Stat(filepath.Join(dir, worktree.PlanFile))

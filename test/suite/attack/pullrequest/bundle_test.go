@@ -28,6 +28,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/generator/verify"
 	"github.com/cinder-csi/cinder-csi/generator/worktree"
 	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // The author of the hostile pull request writes every file of the checkout that a pipeline runs the generator on. The author also
@@ -67,27 +68,15 @@ func bundleOf(t *testing.T, target, format string) string {
 	tree, made := bundles[target+format]
 	if !made {
 		bundle(t, dir, target, format)
-		opened, err := worktree.Open(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if tree, err = opened.Read(); err != nil {
-			t.Fatal(err)
-		}
-		if tree[worktree.PlanFile], err = os.ReadFile(filepath.Join(dir, worktree.PlanFile)); err != nil {
-			t.Fatal(err)
-		}
+		opened := testenv.Value(worktree.Open(dir))(t)
+		tree = testenv.Value(opened.Read())(t)
+		tree[worktree.PlanFile] = testenv.Value(os.ReadFile(filepath.Join(dir, worktree.PlanFile)))(t)
 		bundles[target+format] = tree
 		return dir
 	}
 	for name, text := range tree {
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, text, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, path, text, 0o644)
 	}
 	return dir
 }
@@ -97,17 +86,9 @@ func forge(t *testing.T, dir string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
 		path := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, path, text, 0o644)
 	}
-	old, err := worktree.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	old := testenv.Value(worktree.Open(dir))(t)
 	p := *old.Plan
 	for name := range files {
 		if !slices.ContainsFunc(p.Files, func(f v1alpha1.File) bool { return f.Path == name }) {
@@ -116,18 +97,11 @@ func forge(t *testing.T, dir string, files map[string]string) {
 	}
 	tree := map[string][]byte{}
 	for _, f := range p.Files {
-		if tree[f.Path], err = os.ReadFile(filepath.Join(dir, filepath.FromSlash(f.Path))); err != nil {
-			t.Fatal(err)
-		}
+		tree[f.Path] = testenv.Value(os.ReadFile(filepath.Join(dir, filepath.FromSlash(f.Path))))(t)
 	}
 	p.Files = worktree.Files(tree)
-	text, err := worktree.PlanText(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, worktree.PlanFile), text, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	text := testenv.Value(worktree.PlanText(p))(t)
+	testfile.Write(t, filepath.Join(dir, worktree.PlanFile), text, 0o644)
 }
 
 // outside detects what a bundle must not cause: a request, or the start of a program.
@@ -150,9 +124,7 @@ func watchOutside(t *testing.T) *outside {
 	o.ran = filepath.Join(t.TempDir(), "ran")
 	for _, name := range []string{"git", "helm", "sh", "bash", "attacker"} {
 		script := "#!/bin/sh\necho " + name + " \"$@\" >> " + o.ran + "\nexit 1\n"
-		if err := os.WriteFile(filepath.Join(programs, name), []byte(script), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, filepath.Join(programs, name), script, 0o755)
 	}
 	t.Setenv("PATH", programs)
 	return o
@@ -178,9 +150,7 @@ func TestABundleCannotMakeValidateFetchRunOrReadAnything(t *testing.T) {
 		"kustomization.yaml": header + "resources: [secret.yaml]\n",
 		"secret.yaml":        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: stolen, namespace: default}\ndata: {a: s3cret}\n",
 	} {
-		if err := os.WriteFile(filepath.Join(elsewhere, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, filepath.Join(elsewhere, name), text, 0o644)
 	}
 	generator := "apiVersion: x/v1\nkind: X\nmetadata:\n  name: x\n  annotations: {config.kubernetes.io/function: \"exec: {path: attacker}\"}\n"
 	for name, text := range map[string]string{
@@ -237,9 +207,7 @@ func TestABundleCannotMakeValidateFetchRunOrReadAnything(t *testing.T) {
 func TestACheckoutOfTheBaseCannotMakeTheGeneratorFetchRunOrReadAnything(t *testing.T) {
 	o := watchOutside(t)
 	checkout := t.TempDir()
-	if err := os.CopyFS(filepath.Join(checkout, "src"), os.DirFS(manifests)); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.CopyFS(filepath.Join(checkout, "src"), os.DirFS(manifests)))
 	dir := bundle(t, filepath.Join(checkout, "out"), "vanilla", "kustomize", "--base", "../src")
 	if _, stderr, code := pipeline(t, "validate", dir, "--base", "../src"); code != cli.OK {
 		t.Fatalf("before the attack: exit %d: %s", code, stderr)
@@ -256,9 +224,7 @@ func TestACheckoutOfTheBaseCannotMakeTheGeneratorFetchRunOrReadAnything(t *testi
 			return os.Symlink("/etc/hostname", path)
 		},
 	} {
-		if err := attack(); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, attack())
 		for _, args := range [][]string{
 			{"validate", dir, "--base", "../src"},
 			{"generate", "--inventory", "../../../../overlays/inventory.yaml", "--target", "vanilla", "--format", "kustomize", "--output-dir", dir, "--base", "../src"},
@@ -274,24 +240,14 @@ func TestACheckoutOfTheBaseCannotMakeTheGeneratorFetchRunOrReadAnything(t *testi
 // The base of a bundle has no sum in plan.yaml, and a plan.yaml may name one where the command line of the pipeline names none. What kubectl, Argo CD
 // and Flux build of the disk may be another base than a reader of its YAML files sees.
 func TestACheckProvesTheBaseThatAPullRequestChanges(t *testing.T) {
-	inventory, err := filepath.Abs("../../../../overlays/inventory.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	original, err := filepath.Abs(manifests)
-	if err != nil {
-		t.Fatal(err)
-	}
+	inventory := testenv.Value(filepath.Abs("../../../../overlays/inventory.yaml"))(t)
+	original := testenv.Value(filepath.Abs(manifests))(t)
 	checkout := t.TempDir()
 	t.Chdir(checkout)
 	for _, target := range []string{"vanilla", "standalone"} {
-		if err := os.CopyFS("src", os.DirFS(original)); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.CopyFS("src", os.DirFS(original)))
 		bundle(t, target, target, "kustomize", "--inventory", inventory, "--base", "../src")
-		if err := os.RemoveAll("src"); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.RemoveAll("src"))
 	}
 	const account = "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: attacker, namespace: cinder-csi}\n"
 	write := func(name, text string) error { return os.WriteFile(filepath.Join("src", name), []byte(text), 0o644) }
@@ -338,9 +294,7 @@ func TestACheckProvesTheBaseThatAPullRequestChanges(t *testing.T) {
 		}, "rbac.yaml differs", true},
 		"no base of its own": {"standalone", func() error { return remove("standalone") }, "is no checkout of manifests/", false},
 	} {
-		if err := errors.Join(os.CopyFS("src", os.DirFS(original)), attack.do()); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, errors.Join(os.CopyFS("src", os.DirFS(original)), attack.do()))
 		if attack.builds != strings.Contains(kubectl(attack.target), "name: attacker") {
 			t.Errorf("%s: want the object of the attacker in the build %t", name, attack.builds)
 		}
@@ -354,9 +308,7 @@ func TestACheckProvesTheBaseThatAPullRequestChanges(t *testing.T) {
 				t.Errorf("%s, %v: want exit %d and %q, got %d: %s%s", name, args, want, attack.says, code, stdout, stderr)
 			}
 		}
-		if err := os.RemoveAll("src"); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.RemoveAll("src"))
 	}
 }
 
@@ -388,9 +340,7 @@ func TestACheckFindsAFileThatMakesOtherToolsBuildSomethingElse(t *testing.T) {
 					continue
 				}
 				planted = append(planted, name)
-				if err := errors.Join(os.MkdirAll(filepath.Join(dir, place), 0o755), os.WriteFile(filepath.Join(dir, name), []byte("kustomize: {images: [x=attacker.example/x]}\n"), 0o644)); err != nil {
-					t.Fatal(err)
-				}
+				testenv.Must(t, errors.Join(os.MkdirAll(filepath.Join(dir, place), 0o755), os.WriteFile(filepath.Join(dir, name), []byte("kustomize: {images: [x=attacker.example/x]}\n"), 0o644)))
 			}
 		}
 		if len(planted) < 15 {
@@ -420,10 +370,7 @@ func TestValidateFindsAnEditWhoseSumWasCorrected(t *testing.T) {
 	takeover := "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRoleBinding\nmetadata: {name: takeover}\nroleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}\n" +
 		"subjects: [{kind: ServiceAccount, name: cinder-csi-controller, namespace: cinder-csi}]\n"
 	read := func(dir, name string) string {
-		text, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := testfile.Read(t, filepath.Join(dir, name))
 		return string(text)
 	}
 	for name, edit := range map[string]struct {
@@ -450,9 +397,7 @@ func TestValidateFindsAnEditWhoseSumWasCorrected(t *testing.T) {
 		forged := bundleOf(t, "vanilla", edit.format)
 		forge(t, forged, edit.files(forged))
 		plan := filepath.Join(forged, worktree.PlanFile)
-		if err := os.WriteFile(plan, []byte(strings.Replace(read(forged, worktree.PlanFile), "generator: v0-attack", "generator: v0-other", 1)), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, plan, strings.Replace(read(forged, worktree.PlanFile), "generator: v0-attack", "generator: v0-other", 1), 0o644)
 		forge(t, forged, nil)
 		for _, command := range []string{"validate", "adopt"} {
 			if stdout, stderr, code := pipeline(t, command, forged); code != cli.Failure || !strings.Contains(stderr, "generator \"v0-other\" made the bundle by its plan.yaml") {
@@ -498,10 +443,7 @@ func TestNoTextOfABundleBeginsALineOfAnAnswer(t *testing.T) {
 		"a source": {[]string{"driver.name"}, of("driver.name", func(d *v1alpha1.Decision) { d.Source = text })},
 	} {
 		dir := bundleOf(t, "vanilla", "helm")
-		old, err := worktree.Open(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		old := testenv.Value(worktree.Open(dir))(t)
 		c.edit(old.Plan)
 		forged, err := worktree.PlanText(*old.Plan)
 		if err == nil {
@@ -558,27 +500,14 @@ func TestACheckFindsSentencesThatTheCloudDidNotCause(t *testing.T) {
 		},
 	} {
 		dir := bundleOf(t, "vanilla", "kustomize")
-		old, err := worktree.Open(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		old := testenv.Value(worktree.Open(dir))(t)
 		edit(old.Plan)
-		r, err := plan.FromDocument(*old.Plan)
-		if err != nil {
-			t.Fatal(err)
-		}
-		tree, err := render.Render(r, verify.Chart, render.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := testenv.Value(plan.FromDocument(*old.Plan))(t)
+		tree := testenv.Value(render.Render(r, verify.Chart, render.Options{}))(t)
 		document := r.Document(worktree.Files(tree))
-		if tree[worktree.PlanFile], err = worktree.PlanText(document); err != nil {
-			t.Fatal(err)
-		}
+		tree[worktree.PlanFile] = testenv.Value(worktree.PlanText(document))(t)
 		for file, content := range tree {
-			if err := os.WriteFile(filepath.Join(dir, file), content, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			testfile.Write(t, filepath.Join(dir, file), content, 0o644)
 		}
 		args := []string{"generate", "--inventory", "../../../../overlays/inventory.yaml", "--output-dir", dir, "--check"}
 		if stdout, stderr, code := pipeline(t, args...); code != cli.Different || !strings.Contains(stdout, "plan.yaml has a sentence that this version would not write") {
@@ -589,23 +518,16 @@ func TestACheckFindsSentencesThatTheCloudDidNotCause(t *testing.T) {
 
 // The base of a bundle may be where no pipeline looks, and kustomize takes some paths for repositories.
 func TestACheckOfABundleWhoseBaseNobodyReadsFails(t *testing.T) {
-	inventory, err := filepath.Abs("../../../../overlays/inventory.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	inventory := testenv.Value(filepath.Abs("../../../../overlays/inventory.yaml"))(t)
 	outside := t.TempDir()
-	if err := os.CopyFS(filepath.Join(outside, "elsewhere"), os.DirFS(manifests)); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.CopyFS(filepath.Join(outside, "elsewhere"), os.DirFS(manifests)))
 	checkout := filepath.Join(outside, "checkout")
 	for base, made := range map[string]bool{
 		"../missing": true, "../../elsewhere": true, "../link": true, "github.com/attacker/x": false, "git@github.com:attacker/x": false, "../x?ref=main": false,
 		"../x$(attacker)": false, "https://attacker.example/x": false, "../x//y": false, "../x/../y": false, "src": false, "..x": false,
 	} {
 		dir := filepath.Join(checkout, "out")
-		if err := errors.Join(os.RemoveAll(checkout), os.MkdirAll(checkout, 0o755), os.Symlink(filepath.Join(outside, "elsewhere"), filepath.Join(checkout, "link"))); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, errors.Join(os.RemoveAll(checkout), os.MkdirAll(checkout, 0o755), os.Symlink(filepath.Join(outside, "elsewhere"), filepath.Join(checkout, "link"))))
 		t.Chdir(checkout)
 		args := []string{"generate", "--inventory", inventory, "--target", "vanilla", "--format", "kustomize", "--output-dir", "out"}
 		_, stderr, code := pipeline(t, append(slices.Clone(args), "--base", base)...)
@@ -614,14 +536,9 @@ func TestACheckOfABundleWhoseBaseNobodyReadsFails(t *testing.T) {
 				t.Errorf("%s: want exit 64, got %d: %s", base, code, stderr)
 			}
 			bundle(t, dir, "vanilla", "kustomize", "--inventory", inventory, "--base", "../src")
-			forged, err := os.ReadFile(filepath.Join(dir, worktree.PlanFile))
-			if err != nil {
-				t.Fatal(err)
-			}
+			forged := testfile.Read(t, filepath.Join(dir, worktree.PlanFile))
 			forged = bytes.Replace(forged, []byte("base: ../src"), []byte("base: \""+base+"\""), 1)
-			if err := os.WriteFile(filepath.Join(dir, worktree.PlanFile), forged, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			testfile.Write(t, filepath.Join(dir, worktree.PlanFile), forged, 0o644)
 			forge(t, dir, nil)
 		}
 		if stdout, stderr, code := pipeline(t, append(slices.Clone(args), "--check")...); code == cli.OK || strings.Contains(stdout+stderr, "Nothing proved the bundle") != made {
@@ -634,9 +551,7 @@ func TestACheckOfABundleWhoseBaseNobodyReadsFails(t *testing.T) {
 func TestACheckLeavesAloneTheOtherFilesOfATeam(t *testing.T) {
 	dir := bundleOf(t, "vanilla", "kustomize")
 	for _, name := range []string{"README.local", ".gitkeep", "OWNERS", "flux.yaml", "application.yaml", "base/.gitattributes"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("kind: Kustomization\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, filepath.Join(dir, name), "kind: Kustomization\n", 0o644)
 	}
 	if stdout, stderr, code := pipeline(t, "generate", "--inventory", "../../../../overlays/inventory.yaml", "--output-dir", dir, "--check"); code != cli.OK {
 		t.Errorf("want exit 0, got %d: %s%s", code, stdout, stderr)
@@ -725,10 +640,7 @@ func TestDocumentsThatExplodeAreRefusedInTimeAndMemory(t *testing.T) {
 			})
 		})
 	}
-	inventory, err := os.ReadFile("../../../../overlays/inventory.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	inventory := testfile.Read(t, "../../../../overlays/inventory.yaml")
 	files := t.TempDir()
 	for name, text := range map[string]string{
 		"aliases": laughs(), "long": strings.Repeat("# x\n", 2<<20), "brackets": strings.Repeat("[", 1<<20),
@@ -737,15 +649,11 @@ func TestDocumentsThatExplodeAreRefusedInTimeAndMemory(t *testing.T) {
 		"aliases in a known key": "spec: {topology: {zoneMap: *i}}\n" + laughs(), "inventory": string(inventory) + laughs(),
 	} {
 		path := filepath.Join(files, name)
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, path, text, 0o644)
 		generate(t, path)
 	}
 	endless := filepath.Join(files, "endless")
-	if err := os.Symlink("/dev/zero", endless); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.Symlink("/dev/zero", endless))
 	generate(t, endless)
 }
 
@@ -759,18 +667,13 @@ func TestDecisionsWithoutEndAreComparedInTimeAndMemory(t *testing.T) {
 			t.Run(fmt.Sprintf("%d %s", n, name), func(t *testing.T) {
 				dir := bundleOf(t, "vanilla", "helm")
 				path := filepath.Join(dir, worktree.PlanFile)
-				text, err := os.ReadFile(path)
-				if err != nil {
-					t.Fatal(err)
-				}
+				text := testfile.Read(t, path)
 				var more strings.Builder
 				more.WriteString("decisions:\n")
 				for i := range n {
 					fmt.Fprintf(&more, "  "+line, i)
 				}
-				if err := os.WriteFile(path, bytes.Replace(text, []byte("decisions:\n"), []byte(more.String()), 1), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				testfile.Write(t, path, bytes.Replace(text, []byte("decisions:\n"), []byte(more.String()), 1), 0o644)
 				bounded(t, func() {
 					if _, stderr, code := pipeline(t, "generate", "--inventory", "../../../../overlays/inventory.yaml", "--output-dir", dir, "--check"); code == cli.OK {
 						t.Errorf("want a difference, got %d: %.500s", code, stderr)
@@ -804,14 +707,9 @@ func TestConflictsThatExplodeAreRefusedInTimeAndMemory(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := bundleOf(t, "vanilla", "helm")
 			file := filepath.Join(dir, worktree.PlanFile)
-			plan, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			plan := testfile.Read(t, file)
 			at := bytes.LastIndex(plan, []byte("# sha256 of"))
-			if err := os.WriteFile(file, slices.Concat(plan[:at], []byte(text), plan[at:]), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			testfile.Write(t, file, slices.Concat(plan[:at], []byte(text), plan[at:]), 0o644)
 			bounded(t, func() {
 				if _, stderr, code := pipeline(t, "validate", dir); code == cli.OK || len(stderr) > 4096 {
 					t.Errorf("want a refusal and a short message, got %d: %.500s", code, stderr)
@@ -866,10 +764,7 @@ func generate(t *testing.T, path string) {
 }
 
 func TestALinkInTheCheckoutCannotMoveWhatIsWritten(t *testing.T) {
-	inventory, err := filepath.Abs("../../../../overlays/inventory.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	inventory := testenv.Value(filepath.Abs("../../../../overlays/inventory.yaml"))(t)
 	run := func(dir string) (string, int) {
 		_, stderr, code := pipeline(t, "generate", "--inventory", inventory, "--target", "vanilla", "--format", "kustomize", "--output-dir", dir)
 		return stderr, code
@@ -877,22 +772,15 @@ func TestALinkInTheCheckoutCannotMoveWhatIsWritten(t *testing.T) {
 	victim := t.TempDir()
 	t.Chdir(t.TempDir())
 	for _, d := range []string{"deploy", "inside", "real"} {
-		if err := os.Mkdir(d, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.Mkdir(d, 0o755))
 	}
 	for link, to := range map[string]string{
 		"deploy/out": victim, "up": "..", "deploy/in": "../real", // out of the checkout; out of it by a relative path; within it
 		"inside/base": victim, // a directory that the bundle would create
 	} {
-		if err := os.Symlink(to, link); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.Symlink(to, link))
 	}
-	here, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	here := testenv.Value(os.Getwd())(t)
 	for _, dir := range []string{"deploy/out", filepath.Join(here, "deploy/out"), "deploy/out/below", "up", "inside"} {
 		if stderr, code := run(dir); code != cli.Refused {
 			t.Errorf("%s: want exit 3, got %d: %s", dir, code, stderr)
@@ -912,15 +800,9 @@ func TestALinkInTheCheckoutCannotMoveWhatIsWritten(t *testing.T) {
 func TestALinkInABundleCannotShowAnotherFile(t *testing.T) {
 	dir := bundleOf(t, "vanilla", "helm")
 	secret := filepath.Join(t.TempDir(), "secret")
-	if err := os.WriteFile(secret, []byte("s3cret: x\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Remove(filepath.Join(dir, "values.yaml")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(secret, filepath.Join(dir, "values.yaml")); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, secret, "s3cret: x\n", 0o600)
+	testenv.Must(t, os.Remove(filepath.Join(dir, "values.yaml")))
+	testenv.Must(t, os.Symlink(secret, filepath.Join(dir, "values.yaml")))
 	for _, args := range [][]string{
 		{"validate", dir},
 		{"explain", "configmap/cinder-csi-controller-settings", "data", dir},
@@ -936,18 +818,10 @@ func TestALinkInABundleCannotShowAnotherFile(t *testing.T) {
 func TestFileNamesOfAPlanCannotLeaveTheDirectoryOrSteerATerminal(t *testing.T) {
 	for _, name := range []string{"../x", "/etc/hostname", "a/../../x", "a\x1b[2Jb", "a\nb", "a\u202eb", `a\b`, "", ".", "plan.yaml"} {
 		dir := bundleOf(t, "vanilla", "helm")
-		opened, err := worktree.Open(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		opened := testenv.Value(worktree.Open(dir))(t)
 		opened.Plan.Files = append(opened.Plan.Files, v1alpha1.File{Path: name})
-		text, err := worktree.PlanText(*opened.Plan)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, worktree.PlanFile), text, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		text := testenv.Value(worktree.PlanText(*opened.Plan))(t)
+		testfile.Write(t, filepath.Join(dir, worktree.PlanFile), text, 0o644)
 		_, stderr, code := pipeline(t, "validate", dir)
 		if code != cli.Failure || !strings.Contains(stderr, "which is no file below the directory") || steers(stderr) {
 			t.Errorf("%q: want exit 1 and a harmless message, got %d: %q", name, code, stderr)
@@ -982,22 +856,12 @@ func TestNamesOfACloudCannotSteerATerminalOrAPage(t *testing.T) {
 			inv.Services.Value[name] = s
 		}
 	}
-	content, err := os.ReadFile("../../../../overlays/inventory.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	inv, err := v1alpha1.DecodeInventory("inventory.yaml", content)
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := testfile.Read(t, "../../../../overlays/inventory.yaml")
+	inv := testenv.Value(v1alpha1.DecodeInventory("inventory.yaml", content))(t)
 	poison(&inv)
-	if content, err = v1alpha1.YAML(inv); err != nil {
-		t.Fatal(err)
-	}
+	content = testenv.Value(v1alpha1.YAML(inv))(t)
 	path := filepath.Join(t.TempDir(), "inventory.yaml")
-	if err := os.WriteFile(path, content, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, path, content, 0o644)
 	dir := filepath.Join(t.TempDir(), "out")
 	for _, args := range [][]string{
 		{"inspect", "--inventory", path},
@@ -1023,15 +887,9 @@ func TestNamesOfACloudCannotSteerATerminalOrAPage(t *testing.T) {
 			}
 		}
 	}
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := testenv.Value(os.ReadDir(dir))(t)
 	for _, e := range entries {
-		text, err := os.ReadFile(filepath.Join(dir, e.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := testfile.Read(t, filepath.Join(dir, e.Name()))
 		if strings.ContainsAny(string(text), "\x1b\x07\r\u009b\u202e") {
 			t.Errorf("%s holds raw control characters", e.Name())
 		}
@@ -1049,29 +907,17 @@ func TestNamesOfACloudCannotSteerATerminalOrAPage(t *testing.T) {
 
 // Every command that writes a file which its caller names, below a checkout with links in place of the file and of its directory.
 func TestALinkInTheCheckoutCannotMoveAFileThatACommandWrites(t *testing.T) {
-	inventory, err := filepath.Abs("../../../../overlays/inventory.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	inventory := testenv.Value(filepath.Abs("../../../../overlays/inventory.yaml"))(t)
 	home := t.TempDir()
 	profile, conf := filepath.Join(home, ".profile"), filepath.Join(home, "cloud.conf")
 	for file, text := range map[string]string{profile: "mine\n", conf: "[Global]\nauth-url = https://keystone.example.com/v3\nusername = u\npassword = p\ntenant-id = t\ndomain-name = d\n"} {
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, file, text, 0o644)
 	}
 	t.Chdir(t.TempDir())
-	if err := errors.Join(os.WriteFile("hook", nil, 0o755), os.Mkdir("prod", 0o755)); err != nil {
-		t.Fatal(err)
-	}
-	here, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, errors.Join(os.WriteFile("hook", nil, 0o755), os.Mkdir("prod", 0o755)))
+	here := testenv.Value(os.Getwd())(t)
 	for link, to := range map[string]string{"saved.yaml": profile, "sub": home, "inside.yaml": "hook", "prod/.x": "../hook"} {
-		if err := os.Symlink(to, link); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.Symlink(to, link))
 	}
 	for name, command := range map[string][]string{
 		"inspect": {"inspect", "--inventory", inventory, "--save"},
@@ -1114,9 +960,7 @@ func TestANameInAFileForImportBeginsNoLineOfItsOwn(t *testing.T) {
 	manifest := filepath.Join(t.TempDir(), "installed.yaml")
 	text := `{apiVersion: apps/v1, kind: Deployment, metadata: {name: "x\n` + words + `", namespace: "a\n` + words + `"}, spec: {template: {spec: {containers: [
 {name: "c\n` + words + `", image: registry.k8s.io/provider-os/cinder-csi-plugin:v1.31.0, args: [/bin/cinder-csi-plugin, --cluster=c1, "--x\n` + words + `=1"], env: [{name: "A\n` + words + `", value: x}]}]}}}}`
-	if err := os.WriteFile(manifest, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, manifest, text, 0o644)
 	_, stderr, _ := pipeline(t, "import", manifest)
 	if !strings.Contains(stderr, words) {
 		t.Fatalf("the names are in no note:\n%s", stderr)

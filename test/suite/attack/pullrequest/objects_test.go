@@ -3,7 +3,6 @@ package pullrequest
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,6 +18,8 @@ import (
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/generator/verify"
 	"github.com/cinder-csi/cinder-csi/generator/worktree"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // The exceptions from the rules for all containers, each with its reason. A key is "ROLE/CONTAINER what", with " (OpenShift)" if it applies
@@ -71,9 +72,7 @@ type objects struct {
 func TestEmittedObjectsAskForNoMoreThanTheyNeed(t *testing.T) {
 	used := map[string]bool{}
 	strict := filepath.Join(t.TempDir(), "strict.yaml")
-	if err := os.WriteFile(strict, []byte("spec:\n  driver: {pvcAnnotations: false}\n  networkPolicy: {enabled: true}\n  driftCheck: {schedule: '0 6 * * *'}\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, strict, "spec:\n  driver: {pvcAnnotations: false}\n  networkPolicy: {enabled: true}\n  driftCheck: {schedule: '0 6 * * *'}\n", 0o644)
 	for _, target := range []string{"vanilla", "standalone", "hypershift"} {
 		for _, format := range []string{"kustomize", "helm"} {
 			for name, dir := range map[string]string{
@@ -96,19 +95,11 @@ func TestEmittedObjectsAskForNoMoreThanTheyNeed(t *testing.T) {
 
 func built(t *testing.T, name, dir string) []verify.Object {
 	t.Helper()
-	opened, err := worktree.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tree, err := opened.Read()
-	if err != nil {
-		t.Fatal(err)
-	}
+	opened := testenv.Value(worktree.Open(dir))(t)
+	tree := testenv.Value(opened.Read())(t)
 	var base render.Tree
 	if name == "overlays" {
-		if base, err = render.Base(verify.Chart, opened.Plan.Target); err != nil {
-			t.Fatal(err)
-		}
+		base = testenv.Value(render.Base(verify.Chart, opened.Plan.Target))(t)
 		base = base.At("../../../manifests/" + string(opened.Plan.Target)) // seen from the bundle
 	}
 	all, findings, err := verify.BundleAt(dir, base, tree, opened.Plan.Target, opened.Plan.Format)
@@ -120,14 +111,9 @@ func built(t *testing.T, name, dir string) []verify.Object {
 
 func decode[T any](t *testing.T, o verify.Object) *T {
 	t.Helper()
-	text, err := json.Marshal(o.Fields)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testenv.Value(json.Marshal(o.Fields))(t)
 	into := new(T)
-	if err := json.Unmarshal(text, into); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, json.Unmarshal(text, into))
 	return into
 }
 
@@ -341,9 +327,7 @@ func (o *objects) networkPolicy(policy *networkingv1.NetworkPolicy) {
 // With networkPolicy.enabled, every pod that mounts the credentials of the cloud reaches nothing but what it needs.
 func TestEveryPodWithTheCredentialsHasANetworkPolicy(t *testing.T) {
 	config := filepath.Join(t.TempDir(), "config.yaml")
-	if err := os.WriteFile(config, []byte("spec:\n  networkPolicy: {enabled: true}\n  driftCheck: {schedule: '0 6 * * *'}\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, config, "spec:\n  networkPolicy: {enabled: true}\n  driftCheck: {schedule: '0 6 * * *'}\n", 0o644)
 	for _, target := range []string{"vanilla", "standalone", "hypershift"} {
 		t.Run(target, func(t *testing.T) {
 			selected, pods := map[string]bool{}, 0
@@ -377,9 +361,7 @@ func TestEveryPodWithTheCredentialsHasANetworkPolicy(t *testing.T) {
 // A kubelet may read every Secret of the pods on its node. So a compromised worker has the credentials of the project if it ran one of these pods.
 func TestTheCredentialsPreferTheControlPlane(t *testing.T) {
 	config := filepath.Join(t.TempDir(), "config.yaml")
-	if err := os.WriteFile(config, []byte("spec:\n  driftCheck: {schedule: '0 6 * * *'}\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, config, "spec:\n  driftCheck: {schedule: '0 6 * * *'}\n", 0o644)
 	const label = "node-role.kubernetes.io/control-plane"
 	for _, target := range []string{"vanilla", "standalone"} { // on hypershift the nodes of hosted control planes are preferred
 		for _, object := range built(t, "", bundle(t, filepath.Join(t.TempDir(), "out"), target, "kustomize", "--config", config)) {
@@ -421,9 +403,7 @@ func TestDigestsPinImages(t *testing.T) {
 		for target, want := range map[string]int{"vanilla": 10, "standalone": 15, "hypershift": 10} {
 			more := map[string]string{"vanilla": ", driftCheck: {schedule: '@daily'}", "standalone": ", driftCheck: {schedule: '@daily'}, monitoring: {kind: ServiceMonitor}"}[target]
 			path := filepath.Join(t.TempDir(), "config.yaml")
-			if err := os.WriteFile(path, []byte("spec: {"+config+more+"}"), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			testfile.Write(t, path, "spec: {"+config+more+"}", 0o644)
 			for _, format := range []v1alpha1.Format{v1alpha1.Kustomize, v1alpha1.Helm} {
 				dir := bundle(t, filepath.Join(t.TempDir(), "out"), target, string(format), "--config", path)
 				seen := 0

@@ -14,6 +14,8 @@ import (
 	"github.com/cinder-csi/cinder-csi/generator/cli"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/generator/worktree"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // evil is a text that would begin lines of its own. In the log of a runner of GitHub they are commands.
@@ -28,10 +30,7 @@ func inQuotes(text string) string {
 // Each kind of file that the author of a pull request writes, with such a text as key, as name and as value.
 func TestNoTextOfAFileBeginsALineOfItsOwn(t *testing.T) {
 	quoted := inQuotes(evil)
-	inventory, err := os.ReadFile("../../../../overlays/inventory.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	inventory := testfile.Read(t, "../../../../overlays/inventory.yaml")
 	const head = "apiVersion: generator.cinder-csi.io/v1alpha1\nkind: "
 	object := func(kind, name, more string) string {
 		return "apiVersion: v1\nkind: " + kind + "\nmetadata: {name: " + name + ", namespace: cinder-csi}\n" + more
@@ -76,9 +75,7 @@ func TestNoTextOfAFileBeginsALineOfItsOwn(t *testing.T) {
 			var more []string
 			write := func(name, text string) string {
 				path := filepath.Join(t.TempDir(), name)
-				if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				testfile.Write(t, path, text, 0o644)
 				return path
 			}
 			if file.config != "" {
@@ -89,10 +86,7 @@ func TestNoTextOfAFileBeginsALineOfItsOwn(t *testing.T) {
 			}
 			if file.plan != "" {
 				path := filepath.Join(dir, worktree.PlanFile)
-				text, err := os.ReadFile(path)
-				if err != nil {
-					t.Fatal(err)
-				}
+				text := testfile.Read(t, path)
 				key, _, _ := strings.Cut(file.plan, ":")
 				var kept []string // the plan without what the attack has in its place
 				inside := false
@@ -104,9 +98,7 @@ func TestNoTextOfAFileBeginsALineOfItsOwn(t *testing.T) {
 						kept = append(kept, line)
 					}
 				}
-				if err := os.WriteFile(path, []byte(strings.Join(kept, "")+file.plan), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				testfile.Write(t, path, strings.Join(kept, "")+file.plan, 0o644)
 			}
 			commands := [][]string{append([]string{"generate", "--inventory", in, "--output-dir", dir, "--check"}, more...)}
 			if file.plan == "" {
@@ -143,10 +135,7 @@ func TestNoTextOfAFileBeginsALineOfItsOwn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := bundleOf(t, "vanilla", "kustomize")
 			if _, own := files["kustomization.yaml"]; !own && files["own.yaml"] != "" {
-				text, err := os.ReadFile(filepath.Join(dir, "kustomization.yaml"))
-				if err != nil {
-					t.Fatal(err)
-				}
+				text := testfile.Read(t, filepath.Join(dir, "kustomization.yaml"))
 				files["kustomization.yaml"] = strings.Replace(string(text), "resources:\n", "resources:\n  - own.yaml\n", 1)
 			}
 			forge(t, dir, files)
@@ -181,14 +170,9 @@ func noLineOfItsOwn(t *testing.T, args []string) {
 // The base of a checkout, which a check of its bundle reads.
 func TestNoTextOfABaseBeginsALineOfItsOwn(t *testing.T) {
 	quoted := inQuotes(evil)
-	inventory, err := filepath.Abs("../../../../overlays/inventory.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	inventory := testenv.Value(filepath.Abs("../../../../overlays/inventory.yaml"))(t)
 	checkout := t.TempDir()
-	if err := os.CopyFS(filepath.Join(checkout, "src"), os.DirFS(manifests)); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.CopyFS(filepath.Join(checkout, "src"), os.DirFS(manifests)))
 	dir := bundle(t, filepath.Join(checkout, "out"), "vanilla", "kustomize", "--base", "../src")
 	t.Chdir(checkout)
 	for name, more := range map[string]string{
@@ -196,18 +180,11 @@ func TestNoTextOfABaseBeginsALineOfItsOwn(t *testing.T) {
 		"kustomization.yaml": "\n" + quoted + ": 1\n",
 	} {
 		file := filepath.Join("src/vanilla", name)
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, append(bytes.Clone(text), more...), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		text := testfile.Read(t, file)
+		testfile.Write(t, file, append(bytes.Clone(text), more...), 0o644)
 		noLineOfItsOwn(t, []string{"generate", "--inventory", inventory, "--output-dir", dir, "--check"})
 		noLineOfItsOwn(t, []string{"validate", dir, "--base", "../src"})
-		if err := os.WriteFile(file, text, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, file, text, 0o644)
 	}
 }
 
@@ -215,16 +192,11 @@ func TestNoTextOfABaseBeginsALineOfItsOwn(t *testing.T) {
 func TestALinkInTheCheckoutCannotShowAnotherFile(t *testing.T) {
 	dir := bundleOf(t, "vanilla", "helm")
 	home := filepath.Join(t.TempDir(), "config.json")
-	inventory, err := filepath.Abs("../../../../overlays/inventory.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	inventory := testenv.Value(filepath.Abs("../../../../overlays/inventory.yaml"))(t)
 	checkout := t.TempDir()
 	t.Chdir(checkout)
-	if err := errors.Join(os.WriteFile(home, []byte(`{"s3cret": {}}`), 0o600), os.Symlink(home, "link.yaml"), os.Symlink(filepath.Dir(home), "sub"), os.Mkdir("shared", 0o755),
-		os.WriteFile("shared/d.yaml", []byte("spec: {size: large}\n"), 0o644), os.Symlink("shared/d.yaml", "inside.yaml")); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, errors.Join(os.WriteFile(home, []byte(`{"s3cret": {}}`), 0o600), os.Symlink(home, "link.yaml"), os.Symlink(filepath.Dir(home), "sub"), os.Mkdir("shared", 0o755),
+		os.WriteFile("shared/d.yaml", []byte("spec: {size: large}\n"), 0o644), os.Symlink("shared/d.yaml", "inside.yaml")))
 	for _, file := range []string{"link.yaml", "sub/config.json", filepath.Join(checkout, "link.yaml")} {
 		for _, args := range [][]string{
 			{"generate", "--inventory", inventory, "--output-dir", dir, "--check", "--config", file},
@@ -257,14 +229,8 @@ func TestALinkInTheCheckoutCannotShowAnotherFile(t *testing.T) {
 
 // What the credential of a pipeline may not read comes from plan.yaml, which the author of the pull request writes.
 func TestACheckShowsEachFactThatStaysFromPlanYAML(t *testing.T) {
-	text, err := os.ReadFile("../../../../overlays/inventory.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	inv, err := v1alpha1.DecodeInventory("inventory.yaml", text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testfile.Read(t, "../../../../overlays/inventory.yaml")
+	inv := testenv.Value(v1alpha1.DecodeInventory("inventory.yaml", text))(t)
 	inv.DefaultVolumeType = v1alpha1.Fact[string]{State: v1alpha1.Denied, Reason: "HTTP 403"}
 	inv.Backup = v1alpha1.Fact[v1alpha1.Backup]{State: v1alpha1.Denied, Reason: "HTTP 403"}
 	cinder := inv.Services.Value["block-storage"]
@@ -273,13 +239,9 @@ func TestACheckShowsEachFactThatStaysFromPlanYAML(t *testing.T) {
 	for i := range inv.VolumeTypes.Value {
 		inv.VolumeTypes.Value[i].Specs, inv.VolumeTypes.Value[i].Zones = v1alpha1.Denied, nil
 	}
-	if text, err = v1alpha1.YAML(inv); err != nil {
-		t.Fatal(err)
-	}
+	text = testenv.Value(v1alpha1.YAML(inv))(t)
 	poor := filepath.Join(t.TempDir(), "inventory.yaml")
-	if err := os.WriteFile(poor, text, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, poor, text, 0o644)
 	dir := bundleOf(t, "vanilla", "kustomize")
 	plan := filepath.Join(dir, worktree.PlanFile)
 	check := []string{"generate", "--inventory", poor, "--output-dir", dir, "--check"}
@@ -295,10 +257,7 @@ func TestACheckShowsEachFactThatStaysFromPlanYAML(t *testing.T) {
 			t.Errorf("%v: want the zones on stdout, got %s", args[2:], stdout)
 		}
 	}
-	whole, err := os.ReadFile(plan)
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := testfile.Read(t, plan)
 	for name, value := range facts {
 		for _, text := range []string{"run attacker first", "https://attacker.example", "az9", "\"x\\nattacker\"", "denied"} {
 			forged := bytes.ReplaceAll(whole, []byte("- name: "+name+"\n        value: "+value), []byte("- name: "+name+"\n        value: "+text))
@@ -308,9 +267,7 @@ func TestACheckShowsEachFactThatStaysFromPlanYAML(t *testing.T) {
 			if bytes.Equal(forged, whole) {
 				t.Fatalf("plan.yaml has no fact %s: %s", name, whole)
 			}
-			if err := os.WriteFile(plan, forged, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			testfile.Write(t, plan, forged, 0o644)
 			forge(t, dir, nil)
 			stdout, stderr, code := pipeline(t, check...)
 			if code != cli.Different || strings.Contains(stdout, "kept: "+name) {

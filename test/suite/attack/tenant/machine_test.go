@@ -41,9 +41,7 @@ func newTenants(t *testing.T, bytes int64) *tenants {
 	n := &tenants{Machine: m, disks: map[string]string{victim: testenv.Loop(t, bytes), attacker: testenv.Loop(t, bytes)}}
 	m.Plug(t, "vdb", victim[:20], n.disks[victim])
 	m.Plug(t, "vdc", attacker[:20], n.disks[attacker])
-	if err := os.Symlink("/dev/btrfs-control", filepath.Join(m.Dev, "btrfs-control")); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.Symlink("/dev/btrfs-control", filepath.Join(m.Dev, "btrfs-control")))
 	log := slog.New(slog.DiscardHandler)
 	n.Server = node.New(host.New(host.Options{SysRoot: m.Sys, DevRoot: m.Dev, Log: log}), node.Options{Log: log})
 	return n
@@ -95,9 +93,7 @@ func (n *tenants) stage(t *testing.T, c claim) error {
 
 func (n *tenants) publish(t *testing.T, c claim) error {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(n.target(c)), 0o750); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.MkdirAll(filepath.Dir(n.target(c)), 0o750))
 	_, err := n.NodePublishVolume(t.Context(), &csi.NodePublishVolumeRequest{
 		VolumeId: c.volume, StagingTargetPath: n.staging(c), TargetPath: n.target(c), VolumeCapability: c.capability(),
 	})

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 	"github.com/cinder-csi/cinder-csi/tools/prose"
 )
 
@@ -21,9 +22,7 @@ func repository(t *testing.T, content string) {
 
 func change(t *testing.T, content string) {
 	t.Helper()
-	if err := os.WriteFile("a.md", []byte(content), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, "a.md", content, 0o644)
 }
 
 func TestNumberOfFindingsMayOnlyFall(t *testing.T) {
