@@ -77,8 +77,8 @@ func (f *Finder) NodeOf(matches func(Number) bool) string {
 	return ""
 }
 
-// VolumeNodes lists the device nodes of the disks whose content a tenant writes. They are the volumes, by cached serials,
-// and the disks that a pod may have connected over a network, with all that the machine has made of them.
+// VolumeNodes lists the device nodes of the disks whose content a tenant writes, and of all that the machine has made of them. The disks are the
+// volumes, by cached serials, and those that a pod may have connected over a network.
 func (f *Finder) VolumeNodes() []string {
 	names, _ := f.names()
 	nodes := map[string]bool{}
