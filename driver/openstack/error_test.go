@@ -75,3 +75,21 @@ func TestAnAnswerHasItsCause(t *testing.T) {
 		}
 	}
 }
+
+// A service that has moved leaves a proxy without a backend, or a host that does not answer. An answer of the service proves that it is there.
+func TestAnswersThatMayMeanThatTheServiceHasMoved(t *testing.T) {
+	t.Parallel()
+	for status, moved := range map[int]bool{404: true, 403: true, 500: false, 501: true, 502: true, 503: true, 504: true} {
+		for _, proxy := range []bool{true, false} {
+			a := answer{status: status, body: "no"}
+			if proxy {
+				a.header = map[string]string{"X-Openstack-Request-Id": ""}
+			}
+			c, _ := connect(t, a)
+			_, err := c.Volume(t.Context(), volumeID)
+			if got := mayHaveMoved(err); got != (moved && proxy) {
+				t.Errorf("HTTP %d, of a proxy %t: %t for %v", status, proxy, got, err)
+			}
+		}
+	}
+}

@@ -174,6 +174,25 @@ func TestAnUnversionedEndpointIsAskedForItsVersionsOnce(t *testing.T) {
 	}
 }
 
+// One version alone shows whether the driver has read it.
+func TestAVersionCountsOnlyIfTheServiceHasIt(t *testing.T) {
+	t.Parallel()
+	for versions, want := range map[string]string{`{"id": "v3.0"}`: "/volume/v3/p1/", `{"id": "v2.0"}`: "", `{"id": "v30"}`: "", ``: ""} {
+		k := &keystone{
+			catalog: []map[string]any{service("block-storage", endpoint("R1", "public", "http://here/volume"))},
+			other:   func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"versions": [`+versions+`]}`) },
+		}
+		c, err := Connect(t.Context(), k.serve(t), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		client, err := c.Client("block-storage", "")
+		if want == "" && !errors.Is(err, ErrNoService) || want != "" && (err != nil || !strings.HasSuffix(client.Endpoint, want)) {
+			t.Errorf("%s: %v", versions, err)
+		}
+	}
+}
+
 func TestAServiceThatIsNotThereIsNamed(t *testing.T) {
 	t.Parallel()
 	k := &keystone{catalog: []map[string]any{service("volumev2", endpoint("R1", "public", "http://here/v2/p1")), service("volume", endpoint("R1", "public", "http://here/v2/p1"))}}
