@@ -115,3 +115,13 @@ func TestListReturnsSnapshotsThenBackups(t *testing.T) {
 		}
 	})
 }
+
+// A list without the backups would tell a sidecar that they are gone.
+func TestAListWhoseBackupsCannotBeReadFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := cloudtest.New(t, cloudtest.SourceVolume)
+		c.Fail["Backups"] = volume.Errorf(volume.Unavailable, "down")
+		_, err := snapshots(c).List(cloudtest.Within(t, 60), "", volume.SnapshotPosition{}, 0)
+		cloudtest.WantKind(t, err, volume.Unavailable, false)
+	})
+}
