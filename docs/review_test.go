@@ -73,9 +73,9 @@ func newReview(t *testing.T) *review {
 		}
 	}
 	clouds := strings.ReplaceAll(string(r.sim.CloudsYAML(server.URL)), "  sim-reader:", "  mycloud:")
-	testfile.Write(t, filepath.Join(r.dir, "clouds.yaml"), clouds, 0o600)
+	testfile.Write(t, filepath.Join(r.dir, ".config/openstack/clouds.yaml"), clouds, 0o600)
 	r.env = []string{
-		"PATH=" + built(t) + ":" + os.Getenv("PATH"), "HOME=" + r.dir, "CINDER_CSI=" + checkout, "OS_CLIENT_CONFIG_FILE=" + filepath.Join(r.dir, "clouds.yaml"), "OS_CLOUD=mycloud",
+		"PATH=" + built(t) + ":" + os.Getenv("PATH"), "HOME=" + r.dir, "CINDER_CSI=" + checkout, "OS_CLIENT_CONFIG_FILE=" + filepath.Join(r.dir, ".config/openstack/clouds.yaml"), "OS_CLOUD=mycloud",
 		"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.com", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.com",
 	}
 	r.run(t, "git init --quiet", 0)

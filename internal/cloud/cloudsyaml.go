@@ -16,6 +16,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/cinder-csi/cinder-csi/internal/checkout"
 	"github.com/cinder-csi/cinder-csi/internal/documents"
 )
 
@@ -98,7 +99,7 @@ type cloudsFiles struct {
 func (f *cloudsFiles) readCompanions() error {
 	var secure, public cloudsYAML
 	for path, into := range map[string]*cloudsYAML{f.beside("secure.yaml"): &secure, f.beside(publicFile): &public} {
-		if err := readYAML(path, into); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := readOwnYAML(path, into); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
@@ -111,6 +112,15 @@ const publicFile = "clouds-public.yaml"
 func (f *cloudsFiles) beside(name string) string { return filepath.Join(filepath.Dir(f.path), name) }
 
 var lineNumber = regexp.MustCompile(`\bline \d+`)
+
+// readOwnYAML is readYAML for a file that nobody has named. A link in a checkout could put the credentials of one file together with the address of
+// another.
+func readOwnYAML(path string, into *cloudsYAML) error {
+	if err := checkout.CheckLinks(path); err != nil {
+		return errorf(ErrBadFile, "clouds file %s: %w, in OS_CLIENT_CONFIG_FILE", path, err)
+	}
+	return readYAML(path, into)
+}
 
 // readYAML reads one file. It passes on only the line numbers of the parser message: the rest may quote a password.
 func readYAML(path string, into *cloudsYAML) error {

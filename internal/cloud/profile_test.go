@@ -25,6 +25,45 @@ func TestAProfileOfTheWorkingDirectoryDoesNotRedirectAnotherCloudsYAML(t *testin
 	}
 }
 
+// A link in a checkout puts no credential of one file together with the address of another.
+func TestALinkInTheWorkingDirectoryMixesNoFiles(t *testing.T) {
+	const entry = "clouds: {prod: {region_name: R, auth: {auth_url: 'https://own/v3', token: s3cret, project_id: p}}}"
+	const redirects = "clouds: {prod: {region_name: R, regions: [{name: R, values: {auth: {auth_url: 'https://attacker.example/v3'}}}]}}"
+	home, _ := write(t, map[string]string{"clouds.yaml": entry})
+	for name, tc := range map[string]struct {
+		files    map[string]string
+		link, to string
+		named    bool
+		want     string // the auth URL; empty: refused
+	}{
+		"a secure.yaml that leads out":                   {files: map[string]string{"clouds.yaml": redirects}, link: "secure.yaml", to: filepath.Join(home, "clouds.yaml")},
+		"the same beside a file that somebody named":     {files: map[string]string{"clouds.yaml": redirects}, link: "secure.yaml", to: filepath.Join(home, "clouds.yaml"), named: true},
+		"a clouds.yaml that leads out":                   {files: map[string]string{"secure.yaml": redirects}, link: "clouds.yaml", to: filepath.Join(home, "clouds.yaml")},
+		"a clouds-public.yaml that leads out":            {files: map[string]string{"clouds.yaml": entry}, link: "clouds-public.yaml", to: filepath.Join(home, "clouds.yaml")},
+		"a link within":                                  {files: map[string]string{"a.yaml": entry}, link: "clouds.yaml", to: "a.yaml", want: "https://own/v3"},
+		"a file that somebody named, and that leads out": {link: "clouds.yaml", to: filepath.Join(home, "clouds.yaml"), named: true, want: "https://own/v3"},
+		"no link": {files: map[string]string{"clouds.yaml": entry}, want: "https://own/v3"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, _ := write(t, tc.files)
+			if tc.link != "" {
+				if err := os.Symlink(tc.to, filepath.Join(dir, tc.link)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			t.Chdir(dir)
+			variables := map[string]string{"OS_CLOUD": "prod"}
+			if tc.named {
+				variables["OS_CLIENT_CONFIG_FILE"] = "clouds.yaml"
+			}
+			got, err := FromSource(Source{Env: environment(variables)})
+			if tc.want == "" && (!errors.Is(err, ErrBadFile) || !strings.Contains(err.Error(), tc.link)) || tc.want != "" && (err != nil || got.AuthURL != tc.want) {
+				t.Errorf("want %q, got %q, %v", tc.want, got.AuthURL, err)
+			}
+		})
+	}
+}
+
 func TestAnEntrysOwnKeysWinOverItsProfile(t *testing.T) {
 	t.Parallel()
 	dir, env := write(t, map[string]string{

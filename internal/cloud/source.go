@@ -144,9 +144,13 @@ func (src Source) candidates() []string {
 // findClouds reads the first clouds.yaml that exists, and its companion files.
 func (src Source) findClouds() (*cloudsFiles, error) {
 	paths := src.candidates()
+	read := readOwnYAML
+	if len(paths) == 1 { // the file that somebody has named
+		read = readYAML
+	}
 	for _, path := range paths {
 		var clouds cloudsYAML
-		err := readYAML(path, &clouds)
+		err := read(path, &clouds)
 		if errors.Is(err, fs.ErrNotExist) && len(paths) > 1 {
 			continue
 		}

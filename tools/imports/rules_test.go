@@ -42,7 +42,7 @@ var mayImport = rules{
 	"driver/kube":                {"driver/cause", "driver/contract", "driver/volume", "internal/kubeconfig", "internal/panics"},
 	"driver/guestaccess":         {"internal/kubeconfig"},
 
-	"internal/cloud":                   {"internal/cloudconf", "internal/documents", "internal/pages", "internal/secret", "internal/panics"},
+	"internal/cloud":                   {"internal/checkout", "internal/cloudconf", "internal/documents", "internal/pages", "internal/secret", "internal/panics"},
 	"internal/cloudconf":               {},
 	"internal/memnet":                  {},
 	"internal/openstacksim":            {},
