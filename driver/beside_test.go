@@ -24,7 +24,7 @@ func TestAPartOfTheDriverThatPanicsBeginsAgain(t *testing.T) {
 		"an error ends the process":   {runs: 1, err: failure},
 		"two panics":                  {panics: 2, runs: 3},
 		"a panic before an error":     {panics: 1, runs: 2, err: failure},
-		"the driver stops in a pause": {panics: 5, runs: 3, stops: 2*restartPause + restartPause/2},
+		"the driver stops in a pause": {panics: 5, runs: 4, stops: 2*restartPause + restartPause/2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

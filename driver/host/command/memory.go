@@ -28,8 +28,6 @@ import (
 const (
 	leastMemory = 64 << 20
 	memoryOfGiB = 16 << 20
-	// keptMemory is what a check leaves for those that need little, if it can: eight of them.
-	keptMemory = 8 * leastMemory
 )
 
 // memory shares the memory of a node among the checks. One gets at most what its disk can need, so that a check that lasts for hours leaves the
@@ -65,7 +63,7 @@ func (m *memory) take(size volume.Size) *grant {
 		for other := range m.running {
 			left -= min(left, other.bytes-min(other.bytes, m.used(other.pid)))
 		}
-		g.bytes = max(leastMemory, min(leastMemory+uint64(size.RoundUp())*memoryOfGiB, left/8*7, left-min(left, keptMemory)))
+		g.bytes = max(leastMemory, min(leastMemory+uint64(size.RoundUp())*memoryOfGiB, left/8*7))
 	}
 	m.running[g] = true
 	return g
