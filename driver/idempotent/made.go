@@ -32,15 +32,22 @@ func (m *made) hidden(id string) bool {
 	return ok && !w.Shows()
 }
 
-// ReadForDelete is Read for a request to delete an object. A 404 ends such a request, so it must not come from before the create.
-func (r *Resource[T]) ReadForDelete(ctx context.Context, id string) (T, error) {
+// PastLag calls again while a 404 may come from before the create of an object. A 404 ends a request to delete, and Cinder reads its database for
+// each call, also for a DELETE.
+func (r *Resource[T]) PastLag(ctx context.Context, id string, call func() error) error {
 	for {
-		object, err := r.Read(ctx, id)
+		err := call()
 		if !volume.Is(err, volume.NotFound) || !r.made.hidden(id) {
-			return object, err
+			return err
 		}
 		if volume.Sleep(ctx, lagPause) != nil {
-			return object, volume.Interrupted(ctx, "%s %s: the driver has just created it, and Cinder does not show it yet", r.Noun, id).Op("delete")
+			return volume.Interrupted(ctx, "%s %s: the driver has just created it, and Cinder does not show it yet", r.Noun, id).Op("delete")
 		}
 	}
+}
+
+// ReadForDelete is Read for a request to delete an object.
+func (r *Resource[T]) ReadForDelete(ctx context.Context, id string) (object T, err error) {
+	err = r.PastLag(ctx, id, func() error { object, err = r.Read(ctx, id); return err })
+	return object, err
 }

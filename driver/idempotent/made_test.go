@@ -56,3 +56,25 @@ func TestA404ForADeleteCountsOnceReadsShowTheCreate(t *testing.T) {
 		})
 	}
 }
+
+// What the driver discards, it may have just created: a duplicate, or what failed at once.
+func TestA404ForTheDeleteOfADuplicateCountsOnceReadsShowTheCreate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := (&objectCloud{}).resource()
+		r.Requests = &inflight.Calls{}
+		created, err := r.Send(t.Context(), "a", func() {}, func(context.Context) (object, error) { return object{ID: "1", Name: "a"}, nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		sent := 0
+		r.Delete = func(context.Context, object) error {
+			if sent++; sent < 3 {
+				return volume.Errorf(volume.NotFound, "gone")
+			}
+			return nil
+		}
+		if err := r.Discard(t.Context(), created, "another is older"); err != nil || sent != 3 {
+			t.Errorf("%v after %d requests", err, sent)
+		}
+	})
+}

@@ -216,7 +216,7 @@ func Final(err error) bool {
 func (r *Resource[T]) Discard(ctx context.Context, object T, reason string) error {
 	f := r.Candidate(object)
 	r.Log.InfoContext(ctx, "deleting a "+r.Noun+" that this driver created", r.Noun, f.ID, "name", f.Name, "status", f.Status, "reason", reason)
-	if err := r.Delete(ctx, object); err != nil && !volume.Is(err, volume.NotFound) {
+	if err := r.PastLag(ctx, f.ID, func() error { return r.Delete(ctx, object) }); err != nil && !volume.Is(err, volume.NotFound) {
 		return err
 	}
 	if err := r.AwaitDeleted(ctx, object); err != nil {

@@ -40,7 +40,7 @@ func (s *Service) Delete(ctx context.Context, id volume.ID) error {
 }
 
 func (s *Service) delete(ctx context.Context, lock *inflight.Work, id volume.ID) error {
-	if err := s.cloud.DeleteVolume(ctx, id); err != nil {
+	if err := s.resource.PastLag(ctx, string(id), func() error { return s.cloud.DeleteVolume(ctx, id) }); err != nil {
 		return err
 	}
 	lock.Unlock()
@@ -49,11 +49,16 @@ func (s *Service) delete(ctx context.Context, lock *inflight.Work, id volume.ID)
 
 // readDeletable reads a volume once it can be deleted or is being deleted.
 func (s *Service) readDeletable(ctx context.Context, lock *inflight.Work, id volume.ID) (volume.Volume, error) {
-	v, err := s.resource.ReadForDelete(ctx, string(id))
+	read, err := s.resource.ReadForDelete(ctx, string(id))
 	if err != nil {
 		return volume.Volume{}, volume.WithOp(err, "delete")
 	}
-	if v, err = s.settled(ctx, lock, v, "become deletable", observe.ForDelete); err != nil {
+	var v volume.Volume
+	err = s.resource.PastLag(ctx, string(id), func() (err error) {
+		v, err = s.settled(ctx, lock, read, "become deletable", observe.ForDelete)
+		return err
+	})
+	if err != nil {
 		return volume.Volume{}, err
 	}
 	switch step := v.Status.Meaning().Delete; {
@@ -77,7 +82,7 @@ func (s *Service) explainRefusal(ctx context.Context, id volume.ID, refusal erro
 	if volume.MayHaveWritten(refusal) || !volume.Is(refusal, volume.InvalidArgument) && !volume.Is(refusal, volume.Conflict) {
 		return refusal
 	}
-	v, err := s.cloud.Volume(ctx, id)
+	v, err := s.resource.ReadForDelete(ctx, string(id))
 	switch {
 	case volume.Is(err, volume.NotFound):
 		return nil

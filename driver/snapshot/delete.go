@@ -19,10 +19,7 @@ func (s *Service) Delete(ctx context.Context, id volume.SnapshotID) error {
 		return err
 	}
 	defer unlock()
-	p, err := s.snapshots.ReadForDelete(ctx, string(id))
-	if err == nil {
-		p, err = s.awaitSnapshot.deletable(ctx, p)
-	}
+	p, err := s.snapshots.readDeletable(ctx, id, s.awaitSnapshot)
 	switch {
 	case volume.Is(err, volume.NotFound):
 		return s.deleteBackup(ctx, id)
@@ -35,7 +32,7 @@ func (s *Service) Delete(ctx context.Context, id volume.SnapshotID) error {
 	case volume.BeingDeleted:
 		return s.awaitSnapshotDeleted(ctx, id)
 	}
-	if err := s.cloud.DeleteSnapshot(ctx, id); volume.Is(err, volume.NotFound) {
+	if err := s.snapshots.PastLag(ctx, string(id), func() error { return s.cloud.DeleteSnapshot(ctx, id) }); volume.Is(err, volume.NotFound) {
 		return nil
 	} else if err != nil {
 		return s.explainRefusal(ctx, id, err)
@@ -48,7 +45,7 @@ func (s *Service) explainRefusal(ctx context.Context, id volume.SnapshotID, refu
 	if !volume.Is(refusal, volume.InvalidArgument) && !volume.Is(refusal, volume.Conflict) {
 		return refusal
 	}
-	p, err := s.cloud.Snapshot(ctx, id)
+	p, err := s.snapshots.ReadForDelete(ctx, string(id))
 	switch {
 	case volume.Is(err, volume.NotFound):
 		return nil

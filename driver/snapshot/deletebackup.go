@@ -15,14 +15,10 @@ import (
 // deleteBackup deletes the backup of an ID that no snapshot has, by the rules of Delete. Before that it deletes the temporary snapshot that
 // an interrupted call left: without the backup nobody would find it.
 func (s *Service) deleteBackup(ctx context.Context, id volume.SnapshotID) error {
-	b, err := s.backups.ReadForDelete(ctx, string(id))
-	if withoutBackups(err) {
-		return s.deleteHiddenBackup(ctx, id, err)
-	}
-	if err == nil {
-		b, err = s.awaitBackup.deletable(ctx, b)
-	}
+	b, err := s.backups.readDeletable(ctx, id, s.awaitBackup)
 	switch {
+	case withoutBackups(err):
+		return s.deleteHiddenBackup(ctx, id, err)
 	case volume.Is(err, volume.NotFound):
 		return nil
 	case err != nil:
@@ -55,7 +51,7 @@ func (s *Service) deleteHiddenBackup(ctx context.Context, id volume.SnapshotID, 
 		return volume.Errorf(volume.NotOwned, "no snapshot has the ID %s, and the driver may not read whether a backup has; it leaves alone what it cannot read "+
 			"(--protect-other-clusters). Give its credential the right to read backups: %w", id, refusal).Cause(cause.CloudRights).Op("delete")
 	case withoutBackups(err) && !s.keepHidden:
-		err = s.cloud.DeleteBackup(ctx, id)
+		err = s.backups.PastLag(ctx, string(id), func() error { return s.cloud.DeleteBackup(ctx, id) })
 		if err == nil {
 			return volume.Errorf(volume.Unavailable, "Cinder is deleting backup %s, but does not let the driver see it; the driver asks again on the next retry: %w", id, refusal).Cause(cause.CloudAnswer).Op("delete").AfterWrite()
 		}
@@ -87,7 +83,7 @@ func (s *Service) explainBackupRefusal(ctx context.Context, id volume.SnapshotID
 	default:
 		return refusal
 	}
-	b, err := s.cloud.Backup(ctx, id)
+	b, err := s.backups.ReadForDelete(ctx, string(id))
 	switch {
 	case volume.Is(err, volume.NotFound):
 		return nil

@@ -108,7 +108,7 @@ func (s *Service) sendDeleteBackup(ctx context.Context, b volume.Snapshot) error
 			return volume.Errorf(volume.Busy, "backup %s failed, and Cinder is creating backup %s of the same volume, whose data a delete could destroy; the driver retries", b.ID, other.ID).Op("delete")
 		}
 	}
-	if err := s.cloud.DeleteBackup(ctx, b.ID); err != nil {
+	if err := s.backups.PastLag(ctx, string(b.ID), func() error { return s.cloud.DeleteBackup(ctx, b.ID) }); err != nil {
 		return s.explainBackupRefusal(ctx, b.ID, err)
 	}
 	return nil

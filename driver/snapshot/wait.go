@@ -56,6 +56,17 @@ func (wait await) bounded(ctx context.Context, id volume.SnapshotID, what string
 	return b, volume.Errorf(volume.Busy, "backup %s %s (status %s); the driver keeps waiting on the next call", id, state, status).Op("snapshot").AfterWrite()
 }
 
+// readDeletable reads a snapshot or backup, and waits until it is deletable.
+func (k kind) readDeletable(ctx context.Context, id volume.SnapshotID, wait await) (p volume.Snapshot, err error) {
+	err = k.PastLag(ctx, string(id), func() error {
+		if p, err = k.Read(ctx, string(id)); err == nil {
+			p, err = wait.deletable(ctx, p)
+		}
+		return err
+	})
+	return p, err
+}
+
 // deletable returns p once its status allows or forbids its deletion. NotFound where it disappears.
 func (wait await) deletable(ctx context.Context, p volume.Snapshot) (volume.Snapshot, error) {
 	if p.Status.SnapshotMeaning().Delete != volume.Wait {

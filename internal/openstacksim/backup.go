@@ -48,7 +48,10 @@ var backupFields = fields[*backup]{
 	"updated_at":   func(b *backup) string { return sortTime(b.updated) },
 }
 
-func (s *Sim) visibleBackup(c *call, id string) *backup { return visibleOf(c, "Backup", s.backups, id) }
+func (s *Sim) visibleBackup(c *call, id string) *backup {
+	visibleOf(c, "Backup", s.lagging().backups, id)
+	return visibleOf(c, "Backup", s.backups, id)
+}
 
 // dependents reports whether incremental backups depend on b.
 func (s *Sim) dependents(b *backup) bool {

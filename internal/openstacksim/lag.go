@@ -21,7 +21,8 @@ type past struct {
 	until time.Time
 }
 
-// SetLag makes every read of Cinder and Nova show what was there so long before, as a database server that lags does. Writes see the truth.
+// SetLag makes every read of Cinder and Nova show what was there so long before, as a database server that lags does. A write changes
+// the truth, but first reads in that server whether its objects exist.
 func (s *Sim) SetLag(d time.Duration) {
 	defer s.lock()()
 	s.lag, s.pasts = d, nil
@@ -42,9 +43,14 @@ func (s *Sim) remember() {
 
 // shown are the records that a read shows now, of which the oldest in pasts that is young enough is the one. The caller holds s.mu.
 func (s *Sim) shown(c *call) records {
-	if s.lag == 0 || c.Method != http.MethodGet {
+	if c.Method != http.MethodGet {
 		return s.records
 	}
+	return s.lagging()
+}
+
+// lagging are the records of the database server that lags. The caller holds s.mu.
+func (s *Sim) lagging() records {
 	for _, p := range s.pasts {
 		if time.Since(p.until) < s.lag {
 			return p.records

@@ -54,6 +54,7 @@ func (s *Sim) snapshotsOf(v *volume) []*snapshot {
 }
 
 func (s *Sim) visibleSnapshot(c *call, id string) *snapshot {
+	visibleOf(c, "Snapshot", s.lagging().snapshots, id)
 	return visibleOf(c, "Snapshot", s.snapshots, id)
 }
 

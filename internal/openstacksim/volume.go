@@ -36,7 +36,10 @@ func (v *volume) attached() []*attachment {
 }
 
 // visible finds a volume that the user may see.
-func (s *Sim) visible(c *call, id string) *volume { return visibleOf(c, "Volume", s.volumes, id) }
+func (s *Sim) visible(c *call, id string) *volume {
+	visibleOf(c, "Volume", s.lagging().volumes, id)
+	return visibleOf(c, "Volume", s.volumes, id)
+}
 
 // The volume views differ: the reply to a create has microseconds and lacks the fields of the extensions.
 type volumeView int
