@@ -53,6 +53,10 @@ func (w *World) base(dir, base string, target v1alpha1.Target, format v1alpha1.F
 	if _, err := os.Stat(at); errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("--base: %s is %w", at, errNoBase)
 	}
+	// /proc/self/cwd/x is another place for each process.
+	if real, err := verify.RealPath(at); err != nil || real != at {
+		return nil, fmt.Errorf("--base: a symbolic link leads from %s to %s; name the place without the link", at, real)
+	}
 	changes, err := worktree.Unlike(at, want)
 	if err != nil {
 		return nil, fmt.Errorf("--base: %w", err)

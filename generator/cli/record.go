@@ -100,6 +100,6 @@ func unlikeNames(was, now []v1alpha1.NamedFact) string {
 func invented(sentence string) v1alpha1.Change {
 	return v1alpha1.Change{
 		Class: v1alpha1.CloudChange, Field: worktree.PlanFile,
-		Message: fmt.Sprintf("cloud: %s has a sentence that this version would not write, whatever the values of its facts: %.200q. generate replaces it, in README.md too", worktree.PlanFile, sentence),
+		Message: fmt.Sprintf("cloud: %s has a sentence that this version would not write, or the cloud no longer gives: %.200q. generate replaces it, in README.md too", worktree.PlanFile, sentence),
 	}
 }

@@ -191,7 +191,9 @@ func (c *comparison) fields(id string, was, is any) {
 		names = []string{"enabled"}
 	}
 	for _, name := range names {
-		if name == typeField || equal(before[name], after[name]) {
+		_, typed := typedOf(was)
+		_, stays := typedOf(is)
+		if name == typeField && (typed || stays) || equal(before[name], after[name]) { // retyped reports it
 			continue
 		}
 		if value, own := ownFields[name]; own {

@@ -498,6 +498,7 @@ func TestWhatKubernetesCannotChangeIsRefusedForEveryKindOfObject(t *testing.T) {
 		{"a VolumeAttributesClass removed", "attributesClass.gold", v{"parameters": v{"type": "a"}}, nil, ClassRemoved},
 		{"attachRequired of the CSIDriver", "csiDriver", v{"attachRequired": true}, v{"attachRequired": false}, ClassImmutable},
 		{"lifecycle modes of the CSIDriver", "csiDriver", v{"volumeLifecycleModes": []any{"Persistent"}}, v{"volumeLifecycleModes": []any{"Persistent", "Ephemeral"}}, ClassImmutable},
+		{"a type that a VolumeAttributesClass does not ask for", "attributesClass.gold", v{"parameters": v{"qos": "a"}, "volumeType": v{"id": "x", "name": "y"}}, v{"parameters": v{"qos": "a"}}, ""},
 		{"mount options of a StorageClass", "storageClass.gold", v{"mountOptions": []any{"noatime"}}, v{}, ""},
 	}
 	for _, c := range cases {

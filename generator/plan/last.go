@@ -162,7 +162,7 @@ func (m *memory) zonesOfTypes() {
 		names[c.Value.VolumeType.ID] = c.Value.VolumeType.Name
 	}
 	var kept []string
-	volumeZones := zoneNames(m.inv.Zones.Volume.Value)
+	volumeZones := append(zoneNames(m.inv.Zones.Volume.Value), namesIn(m.facts["zones.volume"])...) // a type may be bound to one that is gone
 	m.inv.VolumeTypes.Value = slices.Clone(m.inv.VolumeTypes.Value)
 	for i := range m.inv.VolumeTypes.Value {
 		t := &m.inv.VolumeTypes.Value[i]

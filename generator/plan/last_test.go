@@ -166,11 +166,11 @@ func TestOnlyAValueOfAFactStaysFromTheLastPlan(t *testing.T) {
 		defaultFact:       {{"fast", "none", "unsupported"}, {"gone", "run attacker first", "fast, slow", "fast\n", "denied", "failed", ""}},
 		snapshotFact:      {{"true", "false"}, {"unsupported", "True", "yes", "run attacker first", ""}},
 		backupFact:        {{"known", "unsupported"}, {"true", "failed", "denied", "run attacker first", ""}},
-		ZonesFact("fast"): {{"az1", "az1, az2", "elsewhere", "none"}, {"run attacker first", "az1, https://attacker.example", "a\nb", "az1,az2", ""}},
+		ZonesFact("fast"): {{"az1", "az1, az2", "elsewhere", "none", "az1, AZ 2"}, {"run attacker first", "az1, https://attacker.example", "a\nb", "az1,az2", ""}},
 	} {
 		for i, list := range values {
 			for _, value := range list {
-				last := v1alpha1.Plan{Cloud: denied.Cloud, Decisions: []v1alpha1.Decision{{ID: "x", Facts: []v1alpha1.NamedFact{{Name: name, Value: value}}}}}
+				last := v1alpha1.Plan{Cloud: denied.Cloud, Decisions: []v1alpha1.Decision{{ID: "x", Facts: []v1alpha1.NamedFact{{Name: "zones.volume", Value: "az1, AZ 2"}, {Name: name, Value: value}}}}}
 				inv, lines := Remember(last, denied)
 				if changed := cmp.Diff(denied, inv); (changed != "") != (i == 0) || i == 1 && len(lines) > 0 {
 					t.Errorf("%s: %q: stays %t, want %t: %q", name, value, changed != "", i == 0, lines)

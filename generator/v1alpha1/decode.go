@@ -56,7 +56,7 @@ func DecodeDistribution(file string, data []byte) (Distribution, error) {
 func (d Distribution) checkPatterns(file string) error {
 	in := &decoder{file: file}
 	for _, p := range slices.Concat(d.Spec.StorageClasses.Include, d.Spec.StorageClasses.Exclude) {
-		if len(p) > longestPattern {
+		if utf8.RuneCountInString(p) > longestPattern {
 			in.problem(0, "spec.storageClasses: %.40q... has more than %d letters, which no name of a volume type has", p, longestPattern)
 		}
 	}
@@ -141,7 +141,7 @@ func decode(file string, data []byte, into any, h header) error {
 	}
 	if h.kind == KindDistribution { // the others have names of a cloud, which each output escapes
 		for i, line := range strings.Split(strings.TrimPrefix(string(data), "\ufeff"), "\n") { // comments too
-			d.visible(i+1, line)
+			d.allow(i+1, strings.TrimSuffix(line, "\r"), misleads)
 		}
 		if len(d.problems) == 0 {
 			d.values(root)
@@ -161,21 +161,28 @@ func decode(file string, data []byte, into any, h header) error {
 	return nil
 }
 
-// visible refuses characters that show nothing, or turn the direction of a line: a reviewer would read another text than Kubernetes does.
-func (d *decoder) visible(line int, text string) {
-	if i := strings.IndexFunc(text, showsNothing); i >= 0 {
+// allow refuses characters by which a reviewer would read another text than Kubernetes does.
+func (d *decoder) allow(line int, text string, refused func(rune) bool) {
+	if i := strings.IndexFunc(text, refused); i >= 0 {
 		r, _ := utf8.DecodeRuneInString(text[i:])
 		d.problem(line, "holds %U, which nobody sees: remove the character", r)
 	}
 }
 
+// misleads is whether a character of a line, a comment too, turns its direction, begins another line for YAML alone, or is a hidden letter.
+// People need other invisible ones in comments: Persian, Japanese names and emoji have them.
+func misleads(r rune) bool {
+	return unicode.Is(unicode.Bidi_Control, r) || strings.ContainsRune("\r\u0085\u2028\u2029", r) || 0xe0000 <= r && r <= 0xe007f
+}
+
+// showsNothing is for values, which Kubernetes compares.
 func showsNothing(r rune) bool {
 	return unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) || r == '\u2800' // an empty pattern of Braille
 }
 
 // values makes the same of texts that are written with escapes.
 func (d *decoder) values(n *yaml.Node) {
-	d.visible(n.Line, n.Value)
+	d.allow(n.Line, n.Value, showsNothing)
 	for _, child := range n.Content {
 		d.values(child)
 	}
@@ -376,7 +383,7 @@ func (d *decoder) object(n *yaml.Node, path string, each func(key, value *yaml.N
 			d.problem(key.Line, "%s: want text as key; write it in quotes: %q", cmp.Or(path, "the document"), key.Value)
 			continue
 		}
-		if len(key.Value) > longestKey {
+		if utf8.RuneCountInString(key.Value) > longestKey {
 			d.problem(key.Line, "%s: the key %.40q... has more than %d letters", cmp.Or(path, "the document"), key.Value, longestKey)
 			continue
 		}

@@ -29,10 +29,17 @@ func TestADistributionIsReadFromYAMLAndJSON(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
+	name := strings.Repeat("容", 255) // Cinder counts letters
+	if _, err := DecodeDistribution("c", []byte(head+"spec: {storageClasses: {include: ["+name+"], overrides: {"+name+": {}}}}\n")); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestAnEmptyConfigurationIsTheDefaults(t *testing.T) {
-	for _, text := range []string{"", "# nothing\n", "---\n", "null\n", "{}"} {
+	for _, text := range []string{
+		"", "# nothing\n", "---\n", "null\n", "{}",
+		"\ufeff# \u26a0\ufe0f ask first, \U0001f469\u200d\U0001f4bb\r\n# \u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645\n# \u845b\U000e0100, Ver\u00adwaltung\n{}\r\n", // comments of people
+	} {
 		got, err := DecodeDistribution("c", []byte(text))
 		if err != nil {
 			t.Errorf("%q: %v", text, err)
@@ -82,6 +89,12 @@ func TestEveryMistakeIsNamedWithFileLineKeyAndWhatIsRight(t *testing.T) {
 		{"a character that turns a line", head + "spec:\n  clusterID: a\u202eb\n", "c.yaml:4: holds U+202E, which nobody sees"},
 		{"the same, escaped", head + "spec: {roles: {node: {podLabels: {\"a\\u200b\": x}}}}\n", "c.yaml:3: holds U+200B, which nobody sees"},
 		{"in a comment", head + "# a\u202eb\nspec: {}\n", "c.yaml:3: holds U+202E, which nobody sees"},
+		{"another line for YAML", head + "# see the wiki\u2028spec: {clusterID: x}\n", "c.yaml:3: holds U+2028, which nobody sees"},
+		{"another paragraph", head + "# see the wiki\u2029spec: {clusterID: x}\n", "c.yaml:3: holds U+2029, which nobody sees"},
+		{"a line end of old machines", head + "# see the wiki\u0085spec: {clusterID: x}\n", "c.yaml:3: holds U+0085, which nobody sees"},
+		{"a line end of others", head + "# see the wiki\rspec: {clusterID: x}\r\n", "c.yaml:3: holds U+000D, which nobody sees"},
+		{"letters that are hidden in a comment", head + "# a\U000e0061\nspec: {}\n", "c.yaml:3: holds U+E0061, which nobody sees"},
+		{"an anchor that shows a joiner", head + "spec: {clusterID: &a\u200d x}\n", "c.yaml"},
 		{"a filler of Hangul", head + "spec: {clusterID: a\u3164}\n", "c.yaml:3: holds U+3164, which nobody sees"},
 		{"a half of one", head + "spec: {clusterID: a\uffa0}\n", "c.yaml:3: holds U+FFA0, which nobody sees"},
 		{"a lead of one", head + "spec: {clusterID: a\u115f}\n", "c.yaml:3: holds U+115F, which nobody sees"},
@@ -90,7 +103,7 @@ func TestEveryMistakeIsNamedWithFileLineKeyAndWhatIsRight(t *testing.T) {
 		{"a joiner", head + "spec: {clusterID: a\u034fb}\n", "c.yaml:3: holds U+034F, which nobody sees"},
 		{"a variant", head + "spec: {clusterID: a\ufe0f}\n", "c.yaml:3: holds U+FE0F, which nobody sees"},
 		{"another variant", head + "spec: {clusterID: a\U000e0100}\n", "c.yaml:3: holds U+E0100, which nobody sees"},
-		{"a key without end", head + "spec: {storageClasses: {overrides: {" + strings.Repeat("x", longestKey+1) + ": {}}}}\n", "spec.storageClasses.overrides: the key \"xxxx"},
+		{"a key without end", head + "spec: {storageClasses: {overrides: {" + strings.Repeat("容", longestKey+1) + ": {}}}}\n", "spec.storageClasses.overrides: the key \"容容"},
 		{"a pattern without end", head + "spec: {storageClasses: {exclude: [a, " + strings.Repeat("x*", longestPattern) + "]}}\n", "has more than 255 letters"},
 		{"a key of the spec at the top", head + "clusterID: x\n", "c.yaml:3: unknown key clusterID; it belongs below spec"},
 		{"a key of the spec elsewhere", head + "spec: {snapshots: {clusterID: x}}\n", "c.yaml:3: unknown key spec.snapshots.clusterID; known: enabled"},

@@ -248,11 +248,15 @@ type FileChange struct {
 	New    []byte // as wanted; nil where it is to be removed
 	// HandEdited: not as the earlier run left it. Foreign: no earlier run wrote it.
 	HandEdited, Foreign bool
-	Misleads            bool // Foreign, and other tools build by it
+	Misleads            bool   // Foreign, and other tools build by it, or take it for another file
+	Replaces            string // Misleads: the name of the bundle that is the same where case does not count
 }
 
 // InTheWay is what is wrong with a foreign file.
 func (c FileChange) InTheWay() string {
+	if c.Replaces != "" {
+		return "this generator did not write the file, and where case does not count, it replaces " + c.Replaces
+	}
 	if c.Misleads {
 		return "this generator did not write the file, and Argo CD, Flux or kustomize would build by it"
 	}
@@ -294,8 +298,8 @@ func Unlike(dir string, want map[string][]byte) ([]FileChange, error) {
 	return (&Dir{Path: dir}).Changes(want)
 }
 
-// Misleading are the files that make Argo CD, Flux or kustomize build something else than the tree. They are looked for in each directory that a
-// bundle of any target has. No run writes them.
+// Misleading are the files that make Argo CD, Flux or kustomize build something else than the tree, and those whose names are others of the tree in
+// another case. They are looked for in each directory that a bundle of any target has. No run writes them.
 func (d *Dir) Misleading(want map[string][]byte) ([]FileChange, error) {
 	root, err := os.OpenRoot(d.Path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -305,26 +309,38 @@ func (d *Dir) Misleading(want map[string][]byte) ([]FileChange, error) {
 	}
 	defer root.Close()
 	places := map[string]bool{".": true, "management": true, "guest": true}
+	names := map[string]bool{PlanFile: true} // files and directories that are in their place
 	for p := range want {
-		places[path.Dir(p)] = true
+		names[p], places[path.Dir(p)] = true, true
+	}
+	for p := range d.hashes {
+		names[p] = true
+	}
+	same := map[string]string{} // by what a name is without case
+	for p := range maps.Clone(names) {
+		for ; p != "."; p = path.Dir(p) {
+			names[p], same[folded(p)] = true, p
+		}
 	}
 	var found []FileChange
 	for place := range places {
 		entries, _ := fs.ReadDir(root.FS(), place) // one that does not exist has none
 		for _, e := range entries {
 			p := path.Join(place, e.Name())
-			_, wanted := want[p]
-			_, ours := d.hashes[p]
-			if !wanted && !ours && (strings.HasPrefix(e.Name(), ".argocd-source") || slices.Contains(otherTools, e.Name())) {
-				found = append(found, FileChange{Path: p, Action: Remove, Foreign: true, Misleads: true})
+			name := folded(e.Name())
+			if !names[p] && (same[folded(p)] != "" || strings.HasPrefix(name, ".argocd-source") || slices.Contains(otherTools, name)) {
+				found = append(found, FileChange{Path: p, Action: Remove, Foreign: true, Misleads: true, Replaces: same[folded(p)]})
 			}
 		}
 	}
 	return found, nil
 }
 
-// otherTools are the names by which such a tool chooses how it builds a directory.
-var otherTools = []string{"kustomization.yaml", "kustomization.yml", "Kustomization", "Chart.yaml", ".sourceignore"}
+// otherTools are the names, folded, by which such a tool chooses how it builds a directory.
+var otherTools = []string{"kustomization.yaml", "kustomization.yml", "kustomization", "chart.yaml", ".sourceignore"}
+
+// folded is a name as the file systems of macOS and Windows compare it. Some letters have one case alone that is another letter's too.
+func folded(name string) string { return strings.ToLower(strings.ToUpper(name)) }
 
 func (d *Dir) change(p string, want map[string][]byte) (FileChange, bool, error) {
 	content, wanted := want[p]

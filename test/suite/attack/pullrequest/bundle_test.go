@@ -242,7 +242,8 @@ func TestACheckoutOfTheBaseCannotMakeTheGeneratorFetchRunOrReadAnything(t *testi
 func TestACheckProvesTheBaseThatAPullRequestChanges(t *testing.T) {
 	inventory := testenv.Value(filepath.Abs("../../../../overlays/inventory.yaml"))(t)
 	original := testenv.Value(filepath.Abs(manifests))(t)
-	checkout := t.TempDir()
+	checkout := filepath.Join(t.TempDir(), "home") // a link above the checkout is no matter
+	testenv.Must(t, os.Symlink(t.TempDir(), checkout))
 	t.Chdir(checkout)
 	for _, target := range []string{"vanilla", "standalone"} {
 		testenv.Must(t, os.CopyFS("src", os.DirFS(original)))
@@ -259,6 +260,9 @@ func TestACheckProvesTheBaseThatAPullRequestChanges(t *testing.T) {
 		return os.Rename(filepath.Join("src", from), filepath.Join("src", to))
 	}
 	remove := func(name string) error { return os.RemoveAll(filepath.Join("src", name)) }
+	link := func(name, to string) func() error {
+		return func() error { return errors.Join(os.Rename(name, "m"), os.Symlink(to, name)) }
+	}
 	for name, attack := range map[string]struct {
 		target string
 		do     func() error
@@ -293,6 +297,10 @@ func TestACheckProvesTheBaseThatAPullRequestChanges(t *testing.T) {
 			return errors.Join(remove("vanilla"), add("standalone/rbac.yaml", "---\n"+account))
 		}, "rbac.yaml differs", true},
 		"no base of its own": {"standalone", func() error { return remove("standalone") }, "is no checkout of manifests/", false},
+		// From another working directory, the first leads to another base.
+		"an absolute link to the base": {"vanilla", link("src", "/proc/self/cwd/m"), "a symbolic link leads from", false},
+		"a relative link to the base":  {"vanilla", link("src", "m"), "a symbolic link leads from", false},
+		"a link below the base":        {"vanilla", link("src/vanilla", "../m"), "a symbolic link leads from", false},
 	} {
 		testenv.Must(t, errors.Join(os.CopyFS("src", os.DirFS(original)), attack.do()))
 		if attack.builds != strings.Contains(kubectl(attack.target), "name: attacker") {
@@ -308,7 +316,7 @@ func TestACheckProvesTheBaseThatAPullRequestChanges(t *testing.T) {
 				t.Errorf("%s, %v: want exit %d and %q, got %d: %s%s", name, args, want, attack.says, code, stdout, stderr)
 			}
 		}
-		testenv.Must(t, os.RemoveAll("src"))
+		testenv.Must(t, errors.Join(os.RemoveAll("src"), os.RemoveAll("m")))
 	}
 }
 
@@ -326,7 +334,10 @@ func kubectl(dir string) string {
 
 // Argo CD, Flux and kustomize choose by such a file how they build a directory. No other file changes.
 func TestACheckFindsAFileThatMakesOtherToolsBuildSomethingElse(t *testing.T) {
-	names := []string{".argocd-source.yaml", ".argocd-source-cinder-csi.yaml", "kustomization.yaml", "kustomization.yml", "Kustomization", "Chart.yaml", ".sourceignore"}
+	names := []string{
+		".argocd-source.yaml", ".argocd-source-cinder-csi.yaml", "kustomization.yaml", "kustomization.yml", "Kustomization", "Chart.yaml", ".sourceignore",
+		".ArgoCD-source.yaml", "Kustomization.yaml", "ku\u017ftomization.yml", "chart.yaml", ".SourceIgnore",
+	}
 	for _, of := range [][2]string{{"vanilla", "kustomize"}, {"vanilla", "helm"}, {"hypershift", "kustomize"}, {"hypershift", "helm"}} {
 		dir := bundleOf(t, of[0], of[1])
 		args := []string{"generate", "--inventory", "../../../../overlays/inventory.yaml", "--output-dir", dir}
@@ -343,7 +354,14 @@ func TestACheckFindsAFileThatMakesOtherToolsBuildSomethingElse(t *testing.T) {
 				testenv.Must(t, errors.Join(os.MkdirAll(filepath.Join(dir, place), 0o755), os.WriteFile(filepath.Join(dir, name), []byte("kustomize: {images: [x=attacker.example/x]}\n"), 0o644)))
 			}
 		}
-		if len(planted) < 15 {
+		// A file system of macOS and Windows has one file for both names, and git leaves there the one that it wrote last.
+		for _, name := range []string{"readme.md", "Plan.yaml", "base/NAMESPACE.yaml", "Base", "base/RBAC.yaml", "Values.yaml"} {
+			if _, missing := os.Stat(filepath.Join(dir, name)); missing != nil && hasFolded(t, dir, name) {
+				planted = append(planted, name)
+				testfile.Write(t, filepath.Join(dir, name), "kind: Kustomization\n", 0o644)
+			}
+		}
+		if len(planted) < 30 {
 			t.Errorf("%s: want most places, got %q", of, planted)
 		}
 		for _, test := range []struct {
@@ -353,7 +371,7 @@ func TestACheckFindsAFileThatMakesOtherToolsBuildSomethingElse(t *testing.T) {
 		}{{append(slices.Clone(args), "--check"), cli.Different, fmt.Sprintf(": %d in the way", len(planted))}, {args, cli.Refused, "move it"}, {[]string{"validate", dir}, cli.Failure, "move it"}} {
 			stdout, stderr, code := pipeline(t, test.args...)
 			says := stdout + stderr
-			if code != test.code || !strings.Contains(says, test.also) || !strings.Contains(says, "Argo CD, Flux or kustomize would build by it") {
+			if code != test.code || !strings.Contains(says, test.also) || !strings.Contains(says, "Argo CD, Flux or kustomize would build by it") || !strings.Contains(says, "where case does not count, it replaces README.md") {
 				t.Errorf("%s %v: want exit %d, got %d: %s", of, test.args[:1], test.code, code, says)
 			}
 			for _, name := range planted {
@@ -363,6 +381,13 @@ func TestACheckFindsAFileThatMakesOtherToolsBuildSomethingElse(t *testing.T) {
 			}
 		}
 	}
+}
+
+// hasFolded is whether a directory has the name in another case.
+func hasFolded(t *testing.T, dir, name string) bool {
+	t.Helper()
+	entries, _ := os.ReadDir(filepath.Join(dir, filepath.Dir(name)))
+	return slices.ContainsFunc(entries, func(e os.DirEntry) bool { return strings.EqualFold(e.Name(), filepath.Base(name)) })
 }
 
 // The author of an edit can correct the sum in plan.yaml, and give the values another chart's version.
@@ -510,7 +535,7 @@ func TestACheckFindsSentencesThatTheCloudDidNotCause(t *testing.T) {
 			testfile.Write(t, filepath.Join(dir, file), content, 0o644)
 		}
 		args := []string{"generate", "--inventory", "../../../../overlays/inventory.yaml", "--output-dir", dir, "--check"}
-		if stdout, stderr, code := pipeline(t, args...); code != cli.Different || !strings.Contains(stdout, "plan.yaml has a sentence that this version would not write") {
+		if stdout, stderr, code := pipeline(t, args...); code != cli.Different || !strings.Contains(stdout, "plan.yaml has a sentence that this version would not write, or the cloud no longer gives: ") {
 			t.Errorf("%s: want exit 2 that names plan.yaml, got %d: %s%s", name, code, stdout, stderr)
 		}
 	}
@@ -522,26 +547,34 @@ func TestACheckOfABundleWhoseBaseNobodyReadsFails(t *testing.T) {
 	outside := t.TempDir()
 	testenv.Must(t, os.CopyFS(filepath.Join(outside, "elsewhere"), os.DirFS(manifests)))
 	checkout := filepath.Join(outside, "checkout")
-	for base, made := range map[string]bool{
-		"../missing": true, "../../elsewhere": true, "../link": true, "github.com/attacker/x": false, "git@github.com:attacker/x": false, "../x?ref=main": false,
-		"../x$(attacker)": false, "https://attacker.example/x": false, "../x//y": false, "../x/../y": false, "src": false, "..x": false,
+	const noPath, linked = "want the path from the bundle's directory", "a symbolic link leads from"
+	for base, refused := range map[string]string{
+		"../missing": "", "../../elsewhere": "", "../link": linked, "github.com/attacker/x": noPath, "git@github.com:attacker/x": noPath, "../x?ref=main": noPath,
+		"../x$(attacker)": noPath, "https://attacker.example/x": noPath, "../x//y": noPath, "../x/../y": noPath, "src": noPath, "..x": noPath,
 	} {
 		dir := filepath.Join(checkout, "out")
 		testenv.Must(t, errors.Join(os.RemoveAll(checkout), os.MkdirAll(checkout, 0o755), os.Symlink(filepath.Join(outside, "elsewhere"), filepath.Join(checkout, "link"))))
 		t.Chdir(checkout)
 		args := []string{"generate", "--inventory", inventory, "--target", "vanilla", "--format", "kustomize", "--output-dir", "out"}
 		_, stderr, code := pipeline(t, append(slices.Clone(args), "--base", base)...)
-		if !made {
-			if code != cli.Usage || !strings.Contains(stderr, "want the path from the bundle's directory") {
-				t.Errorf("%s: want exit 64, got %d: %s", base, code, stderr)
+		if refused != "" {
+			if want := map[string]int{noPath: cli.Usage, linked: cli.Failure}[refused]; code != want || !strings.Contains(stderr, refused) {
+				t.Errorf("%s: want exit %d, got %d: %s", base, want, code, stderr)
 			}
+		}
+		switch refused {
+		case linked: // where it was made, the link was not there yet
+			testenv.Must(t, os.Rename("link", "later"))
+			bundle(t, dir, "vanilla", "kustomize", "--inventory", inventory, "--base", base)
+			testenv.Must(t, os.Rename("later", "link"))
+		case noPath:
 			bundle(t, dir, "vanilla", "kustomize", "--inventory", inventory, "--base", "../src")
 			forged := testfile.Read(t, filepath.Join(dir, worktree.PlanFile))
 			forged = bytes.Replace(forged, []byte("base: ../src"), []byte("base: \""+base+"\""), 1)
 			testfile.Write(t, filepath.Join(dir, worktree.PlanFile), forged, 0o644)
 			forge(t, dir, nil)
 		}
-		if stdout, stderr, code := pipeline(t, append(slices.Clone(args), "--check")...); code == cli.OK || strings.Contains(stdout+stderr, "Nothing proved the bundle") != made {
+		if stdout, stderr, code := pipeline(t, append(slices.Clone(args), "--check")...); code == cli.OK || strings.Contains(stdout+stderr, "Nothing proved the bundle") == (refused == noPath) {
 			t.Errorf("%s: want a failure, got %d: %s%s", base, code, stdout, stderr)
 		}
 	}

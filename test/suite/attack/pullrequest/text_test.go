@@ -197,7 +197,23 @@ func TestALinkInTheCheckoutCannotShowAnotherFile(t *testing.T) {
 	t.Chdir(checkout)
 	testenv.Must(t, errors.Join(os.WriteFile(home, []byte(`{"s3cret": {}}`), 0o600), os.Symlink(home, "link.yaml"), os.Symlink(filepath.Dir(home), "sub"), os.Mkdir("shared", 0o755),
 		os.WriteFile("shared/d.yaml", []byte("spec: {size: large}\n"), 0o644), os.Symlink("shared/d.yaml", "inside.yaml")))
-	for _, file := range []string{"link.yaml", "sub/config.json", filepath.Join(checkout, "link.yaml")} {
+	named := filepath.Join(t.TempDir(), "named")
+	testenv.Must(t, os.Symlink(checkout, named))
+	for _, at := range [][2]string{
+		{checkout, "link.yaml"},
+		{checkout, "sub/config.json"},
+		{checkout, filepath.Join(checkout, "link.yaml")},
+		{checkout, "sub/../" + filepath.Base(filepath.Dir(home)) + "/config.json"},
+		{checkout, "shared/../link.yaml"},
+		{checkout, checkout + "//link.yaml"},
+		{checkout, "../" + filepath.Base(checkout) + "/link.yaml"},
+		{named, filepath.Join(checkout, "link.yaml")},
+		{named, filepath.Join(named, "link.yaml")},
+		{"/", strings.TrimPrefix(checkout, "/") + "/link.yaml"},
+		{"/", "." + checkout + "/sub/config.json"},
+	} {
+		file := at[1]
+		t.Chdir(at[0])
 		for _, args := range [][]string{
 			{"generate", "--inventory", inventory, "--output-dir", dir, "--check", "--config", file},
 			{"plan", "--inventory", inventory, "--target", "vanilla", "--config", file},
@@ -207,12 +223,15 @@ func TestALinkInTheCheckoutCannotShowAnotherFile(t *testing.T) {
 		} {
 			stdout, stderr, code := pipeline(t, args...)
 			if code != cli.Usage || !strings.Contains(stderr, "leads out of the working directory") || strings.Contains(stdout+stderr, "s3cret") {
-				t.Errorf("%v: want exit 64, got %d: %s%s", args, code, stdout, stderr)
+				t.Errorf("in %s, %v: want exit 64, got %d: %s%s", at[0], args, code, stdout, stderr)
 			}
 		}
 	}
-	if _, stderr, code := pipeline(t, "plan", "--inventory", inventory, "--target", "vanilla", "--config", "inside.yaml"); code != cli.OK {
-		t.Errorf("a link within the checkout: want exit 0, got %d: %s", code, stderr)
+	t.Chdir(checkout)
+	for _, file := range []string{"inside.yaml", "shared/../inside.yaml", "./shared/../shared/d.yaml"} {
+		if _, stderr, code := pipeline(t, "plan", "--inventory", inventory, "--target", "vanilla", "--config", file); code != cli.OK {
+			t.Errorf("%s, within the checkout: want exit 0, got %d: %s", file, code, stderr)
+		}
 	}
 	read, written, err := os.Pipe()
 	if err != nil {
