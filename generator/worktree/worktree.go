@@ -298,8 +298,8 @@ func Unlike(dir string, want map[string][]byte) ([]FileChange, error) {
 	return (&Dir{Path: dir}).Changes(want)
 }
 
-// Misleading are the files that make Argo CD, Flux or kustomize build something else than the tree, and those whose names are others of the tree in
-// another case. They are looked for in each directory that a bundle of any target has. No run writes them.
+// Misleading are the files that make Argo CD, Flux or kustomize build something else than the tree. A name of the tree in another case is one of them.
+// They are looked for in each directory that a bundle of any target has. No run writes them.
 func (d *Dir) Misleading(want map[string][]byte) ([]FileChange, error) {
 	root, err := os.OpenRoot(d.Path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -309,15 +309,11 @@ func (d *Dir) Misleading(want map[string][]byte) ([]FileChange, error) {
 	}
 	defer root.Close()
 	places := map[string]bool{".": true, "management": true, "guest": true}
-	names := map[string]bool{PlanFile: true} // files and directories that are in their place
 	for p := range want {
-		names[p], places[path.Dir(p)] = true, true
+		places[path.Dir(p)] = true
 	}
-	for p := range d.hashes {
-		names[p] = true
-	}
-	same := map[string]string{} // by what a name is without case
-	for p := range maps.Clone(names) {
+	names, same := map[string]bool{}, map[string]string{} // files and directories that are in their place; by what they are without case
+	for _, p := range slices.Concat([]string{PlanFile}, slices.Collect(maps.Keys(want)), slices.Collect(maps.Keys(d.hashes))) {
 		for ; p != "."; p = path.Dir(p) {
 			names[p], same[folded(p)] = true, p
 		}
