@@ -141,7 +141,7 @@ func Run(ctx context.Context, cfg config.Config, deps Dependencies) error {
 // restartPause is how long after its panic a part of the driver begins again.
 const restartPause = time.Second
 
-// beside runs a part of the driver beside the server. After a panic it begins again, also where work has ended and run only tidies up: one defect must
+// beside runs a part of the driver beside the server. After a panic it begins again, also where work has ended and run only tidies up. One defect must
 // not end the operations of all volumes. An error ends the process.
 func (p *process) beside(work context.Context, what string, run func() error) {
 	p.background.Go(func() error {
