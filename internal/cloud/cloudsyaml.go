@@ -177,6 +177,9 @@ func (f *cloudsFiles) settings(name, region string) (Settings, error) {
 	case !ok:
 		return Settings{}, errorf(ErrUnknownCloud, "there is no cloud %q in %s; it has %s", name, f.path, list(names))
 	}
+	if err := f.checkSecure(name); err != nil {
+		return Settings{}, err
+	}
 	entry, err := f.withProfile(entry.under(f.secure[name]), name, region)
 	if err != nil {
 		return Settings{}, err
@@ -186,6 +189,19 @@ func (f *cloudsFiles) settings(name, region string) (Settings, error) {
 		return Settings{}, err
 	}
 	return entry.settings(name)
+}
+
+// checkSecure refuses a secure.yaml of the working directory that says more than who logs in. A change of a checkout could bring one along, whose address
+// would get the password of a clouds.yaml beside it.
+func (f *cloudsFiles) checkSecure(name string) error {
+	secure := f.secure[name]
+	address := secure.Auth.AuthURL
+	secure.Auth = authEntry{}
+	if filepath.IsAbs(f.path) || reflect.DeepEqual(secure, cloudEntry{}) && (address == "" || address == f.clouds[name].Auth.AuthURL) {
+		return nil
+	}
+	return errorf(ErrBadFile, "clouds file %s: in the working directory, the entry %s may have credentials below auth and nothing else. Move the rest to %s, or "+
+		"name that file by its whole path in OS_CLIENT_CONFIG_FILE", f.beside("secure.yaml"), name, f.path)
 }
 
 func list(names []string) string {

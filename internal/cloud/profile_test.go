@@ -42,7 +42,11 @@ func TestALinkInTheWorkingDirectoryMixesNoFiles(t *testing.T) {
 		"a clouds-public.yaml that leads out":            {files: map[string]string{"clouds.yaml": entry}, link: "clouds-public.yaml", to: filepath.Join(home, "clouds.yaml")},
 		"a link within":                                  {files: map[string]string{"a.yaml": entry}, link: "clouds.yaml", to: "a.yaml", want: "https://own/v3"},
 		"a file that somebody named, and that leads out": {link: "clouds.yaml", to: filepath.Join(home, "clouds.yaml"), named: true, want: "https://own/v3"},
-		"no link": {files: map[string]string{"clouds.yaml": entry}, want: "https://own/v3"},
+		"a secure.yaml with another address":             {files: map[string]string{"clouds.yaml": entry, "secure.yaml": "clouds: {prod: {auth: {auth_url: 'https://attacker.example/v3'}}}"}},
+		"a secure.yaml with another address of a region": {files: map[string]string{"clouds.yaml": entry, "secure.yaml": redirects}},
+		"a secure.yaml that turns checks off":            {files: map[string]string{"clouds.yaml": entry, "secure.yaml": "clouds: {prod: {verify: false}}"}},
+		"a secure.yaml with credentials":                 {files: map[string]string{"clouds.yaml": entry, "secure.yaml": "clouds: {prod: {auth: {auth_url: 'https://own/v3', token: other}}}"}, want: "https://own/v3"},
+		"no link":                                        {files: map[string]string{"clouds.yaml": entry}, want: "https://own/v3"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir, _ := write(t, tc.files)

@@ -38,8 +38,10 @@ func Check(text []byte) error {
 	}
 }
 
-// Keys is at least how many keys a text has.
-func Keys(text []byte) int { return bytes.Count(text, []byte(":")) }
+// Keys is at least how many keys a text has. Those of a set have no colon: {a, b} and "? a".
+func Keys(text []byte) int {
+	return bytes.Count(text, []byte(":")) + bytes.Count(text, []byte(",")) + bytes.Count(text, []byte("?"))
+}
 
 func checkDocuments(text []byte) error {
 	if bytes.Count(text, []byte("\n---")) >= mostDocuments {

@@ -21,6 +21,8 @@ func TestATextIsRefusedAboveItsBounds(t *testing.T) {
 		"one key more":                   {repeat(mostInMapping+1, "k%d: 1"), "line 1: a mapping has more than 5000 keys"},
 		"many keys inside":               {"a:\n  - b:\n" + repeat(mostInMapping+1, "      k%d: 1"), "line 3: a mapping has more than 5000 keys"},
 		"many keys on one line":          {"{" + strings.ReplaceAll(repeat(mostInMapping+1, "k%d: 1,"), "\n", " ") + "}", "line 1: a mapping has more than 5000 keys"},
+		"many keys of a set":             {"a: {" + repeat(mostInMapping+1, "k%d,") + "}", "line 1: a mapping has more than 5000 keys"},
+		"many keys of a set on lines":    {repeat(mostInMapping+1, "? k%d"), "line 1: a mapping has more than 5000 keys"},
 		"many keys in the second":        {"a: 1\n---\n" + repeat(mostInMapping+1, "k%d: 1"), "line 3: a mapping has more than 5000 keys"},
 		"many small mappings":            {"a:\n" + repeat(mostInMapping*2, "- b: %d"), ""},
 		"more keys than memory is for":   {repeat(MostKeys+1, "- a: %d"), "has more than 400000 keys"},
