@@ -140,6 +140,9 @@ func decode(file string, data []byte, into any, h header) error {
 		return err
 	}
 	if h.kind == KindDistribution { // the others have names of a cloud, which each output escapes
+		if !utf8.Valid(data) {
+			d.problem(1, "the file is not in UTF-8, as a review would read it: save it in UTF-8")
+		}
 		for i, line := range strings.Split(strings.TrimPrefix(string(data), "\ufeff"), "\n") { // comments too
 			d.allow(i+1, strings.TrimSuffix(line, "\r"), misleads)
 		}

@@ -2,6 +2,7 @@ package v1alpha1
 
 import (
 	"errors"
+	"regexp"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -89,6 +90,7 @@ func TestEveryMistakeIsNamedWithFileLineKeyAndWhatIsRight(t *testing.T) {
 		{"a character that turns a line", head + "spec:\n  clusterID: a\u202eb\n", "c.yaml:4: holds U+202E, which nobody sees"},
 		{"the same, escaped", head + "spec: {roles: {node: {podLabels: {\"a\\u200b\": x}}}}\n", "c.yaml:3: holds U+200B, which nobody sees"},
 		{"in a comment", head + "# a\u202eb\nspec: {}\n", "c.yaml:3: holds U+202E, which nobody sees"},
+		{"UTF-16", "\xff\xfe" + regexp.MustCompile(`(?s).`).ReplaceAllString(head, "$0\x00"), "c.yaml:1: the file is not in UTF-8"},
 		{"another line for YAML", head + "# see the wiki\u2028spec: {clusterID: x}\n", "c.yaml:3: holds U+2028, which nobody sees"},
 		{"another paragraph", head + "# see the wiki\u2029spec: {clusterID: x}\n", "c.yaml:3: holds U+2029, which nobody sees"},
 		{"a line end of old machines", head + "# see the wiki\u0085spec: {clusterID: x}\n", "c.yaml:3: holds U+0085, which nobody sees"},

@@ -191,17 +191,27 @@ func (f *cloudsFiles) settings(name, region string) (Settings, error) {
 	return entry.settings(name)
 }
 
-// checkSecure refuses a secure.yaml of the working directory that says more than who logs in. A change of a checkout could bring one along, whose address
+// checkSecure refuses a secure.yaml below the working directory that says more than who logs in. A change of a checkout could bring one along, whose address
 // would get the password of a clouds.yaml beside it.
 func (f *cloudsFiles) checkSecure(name string) error {
 	secure := f.secure[name]
 	address := secure.Auth.AuthURL
 	secure.Auth = authEntry{}
-	if filepath.IsAbs(f.path) || reflect.DeepEqual(secure, cloudEntry{}) && (address == "" || address == f.clouds[name].Auth.AuthURL) {
+	if !inCheckout(f.path) || reflect.DeepEqual(secure, cloudEntry{}) && (address == "" || address == f.clouds[name].Auth.AuthURL) {
 		return nil
 	}
-	return errorf(ErrBadFile, "clouds file %s: in the working directory, the entry %s may have credentials below auth and nothing else. Move the rest to %s, or "+
-		"name that file by its whole path in OS_CLIENT_CONFIG_FILE", f.beside("secure.yaml"), name, f.path)
+	return errorf(ErrBadFile, "clouds file %s: below the working directory, the entry %s may have credentials below auth and nothing else. Move the rest to %s, or "+
+		"keep both files elsewhere and set OS_CLIENT_CONFIG_FILE", f.beside("secure.yaml"), name, f.path)
+}
+
+// inCheckout is whether a file is in the working directory or below. The driver works in /, where it is no checkout.
+func inCheckout(path string) bool {
+	here, err := os.Getwd()
+	if err != nil || !filepath.IsAbs(path) {
+		return true
+	}
+	below, err := filepath.Rel(here, path)
+	return err == nil && filepath.IsLocal(below) && here != string(filepath.Separator)
 }
 
 func list(names []string) string {

@@ -33,7 +33,7 @@ func TestALinkInTheWorkingDirectoryMixesNoFiles(t *testing.T) {
 	for name, tc := range map[string]struct {
 		files    map[string]string
 		link, to string
-		named    bool
+		named    bool   // by its name alone, or by its whole path
 		want     string // the auth URL; empty: refused
 	}{
 		"a secure.yaml that leads out":                   {files: map[string]string{"clouds.yaml": redirects}, link: "secure.yaml", to: filepath.Join(home, "clouds.yaml")},
@@ -45,6 +45,7 @@ func TestALinkInTheWorkingDirectoryMixesNoFiles(t *testing.T) {
 		"a secure.yaml with another address":             {files: map[string]string{"clouds.yaml": entry, "secure.yaml": "clouds: {prod: {auth: {auth_url: 'https://attacker.example/v3'}}}"}},
 		"a secure.yaml with another address of a region": {files: map[string]string{"clouds.yaml": entry, "secure.yaml": redirects}},
 		"a secure.yaml that turns checks off":            {files: map[string]string{"clouds.yaml": entry, "secure.yaml": "clouds: {prod: {verify: false}}"}},
+		"the same of a file that somebody named":         {files: map[string]string{"clouds.yaml": entry, "secure.yaml": redirects}, named: true},
 		"a secure.yaml with credentials":                 {files: map[string]string{"clouds.yaml": entry, "secure.yaml": "clouds: {prod: {auth: {auth_url: 'https://own/v3', token: other}}}"}, want: "https://own/v3"},
 		"no link":                                        {files: map[string]string{"clouds.yaml": entry}, want: "https://own/v3"},
 	} {
@@ -57,12 +58,15 @@ func TestALinkInTheWorkingDirectoryMixesNoFiles(t *testing.T) {
 			}
 			t.Chdir(dir)
 			variables := map[string]string{"OS_CLOUD": "prod"}
-			if tc.named {
-				variables["OS_CLIENT_CONFIG_FILE"] = "clouds.yaml"
-			}
-			got, err := FromSource(Source{Env: environment(variables)})
-			if tc.want == "" && (!errors.Is(err, ErrBadFile) || !strings.Contains(err.Error(), tc.link)) || tc.want != "" && (err != nil || got.AuthURL != tc.want) {
-				t.Errorf("want %q, got %q, %v", tc.want, got.AuthURL, err)
+			for _, file := range []string{"", "clouds.yaml", filepath.Join(dir, "clouds.yaml")} {
+				if (file != "") != tc.named {
+					continue
+				}
+				variables["OS_CLIENT_CONFIG_FILE"] = file
+				got, err := FromSource(Source{Env: environment(variables)})
+				if tc.want == "" && (!errors.Is(err, ErrBadFile) || !strings.Contains(err.Error(), tc.link)) || tc.want != "" && (err != nil || got.AuthURL != tc.want) {
+					t.Errorf("%s: want %q, got %q, %v", file, tc.want, got.AuthURL, err)
+				}
 			}
 		})
 	}

@@ -157,6 +157,38 @@ func TestTheLimitOfACheckIsBelowWhatTheNodeHas(t *testing.T) {
 	}
 }
 
+func TestTheGroupOfAContainerIsReadAlsoWithoutANamespace(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"":       "/sys/fs/cgroup",
+		"0::/\n": "/sys/fs/cgroup",
+		"0::/kubepods.slice/kubepods-pod1.slice/cri-containerd-2.scope\n": "/sys/fs/cgroup/kubepods.slice/kubepods-pod1.slice/cri-containerd-2.scope",
+		"0::/../../other\n":                           "/sys/fs/cgroup/other",
+		"4:memory:/docker/1\n3:cpu:/\n0::/docker/1\n": "/sys/fs/cgroup/docker/1",
+		"4:memory:/docker/1\n":                        "/sys/fs/cgroup",
+	} {
+		if got := groupOf(text); got != want {
+			t.Errorf("%q: want %s, got %s", text, want, got)
+		}
+	}
+}
+
+// Without it the kernel ends the driver with a check that it kills for the memory of another pod.
+func TestTheKernelKillsACheckAlone(t *testing.T) {
+	t.Parallel()
+	with, without := t.TempDir(), t.TempDir() // without: cgroup v1
+	file := filepath.Join(with, "memory.oom.group")
+	must(t, os.WriteFile(file, []byte("1"), 0o600))
+	killAlone(with)
+	killAlone(without)
+	if got, err := os.ReadFile(file); err != nil || string(got) != "0" {
+		t.Errorf("want 0, got %s, %v", got, err)
+	}
+	if files, err := os.ReadDir(without); err != nil || len(files) > 0 {
+		t.Errorf("want no new file, got %v, %v", files, err)
+	}
+}
+
 // Whatever checks begin and end, and however much of its memory each has taken, together they may take no more than the node has. One for which that
 // is too little takes the least all the same, so that checks which hang delay no other volume.
 func TestTheLimitsOfChecksAtTheSameTimeAreBelowWhatTheNodeHas(t *testing.T) {

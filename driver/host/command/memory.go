@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -18,8 +19,8 @@ import (
 
 // The content of a volume decides how much memory e2fsck takes: 400 MB for 64 GiB with every second block in use
 // (measured). So the driver bounds it. A check that needs more than the node has fails by itself, says so, and writes no
-// more. If the kernel has to kill it, the whole container may die with it: Kubernetes 1.28 and later sets memory.oom.group of
-// cgroup v2.
+// more. If the kernel has to kill it, the whole container would die with it, also where a pod took the memory: Kubernetes 1.28 and later sets
+// memory.oom.group of cgroup v2. The driver takes that back.
 //
 // The bound is a limit of the process and not a cgroup of its own. cgroup v2 gives no memory controller to a group below
 // one that has processes. The driver would have to leave the group in which the runtime expects it.
@@ -79,6 +80,7 @@ func (m *memory) give(g *grant) {
 // best effort: the process may have ended.
 func (m *memory) bind(g *grant, pid int) {
 	_ = os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", pid), []byte("1000"), 0)
+	killAlone(ownGroup())
 	if g.bytes == 0 {
 		return
 	}
@@ -111,9 +113,33 @@ func usedMemory(pid int) uint64 {
 
 func availableMemory() (bytes uint64, known bool) {
 	meminfo, _ := os.ReadFile("/proc/meminfo")
-	most, _ := os.ReadFile("/sys/fs/cgroup/memory.max")
-	used, _ := os.ReadFile("/sys/fs/cgroup/memory.current")
+	most, _ := os.ReadFile(filepath.Join(ownGroup(), "memory.max"))
+	used, _ := os.ReadFile(filepath.Join(ownGroup(), "memory.current"))
 	return leastOf(string(meminfo), string(most), string(used))
+}
+
+// ownGroup is the directory of this process's cgroup v2. A privileged container has no cgroup namespace of its own, so it sees those of the machine.
+func ownGroup() string {
+	groups, _ := os.ReadFile("/proc/self/cgroup")
+	return groupOf(string(groups))
+}
+
+// groupOf returns the directory of the cgroup v2 in a text of cgroups(7), /proc/PID/cgroup.
+func groupOf(groups string) string {
+	for line := range strings.Lines(groups) {
+		if path, is := strings.CutPrefix(strings.TrimSpace(line), "0::"); is {
+			return filepath.Join("/sys/fs/cgroup", filepath.Join("/", path))
+		}
+	}
+	return "/sys/fs/cgroup"
+}
+
+// killAlone makes the kernel kill one process of a cgroup, and not all. kubelet may set the opposite again when it resizes the container.
+func killAlone(group string) {
+	if f, err := os.OpenFile(filepath.Join(group, "memory.oom.group"), os.O_WRONLY, 0); err == nil {
+		_, _ = f.WriteString("0")
+		_ = f.Close()
+	}
 }
 
 // leastOf returns what is available by meminfo or in the cgroup of the container, whichever is less. It returns false if that is unknown.
