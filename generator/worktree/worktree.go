@@ -21,6 +21,8 @@ import (
 	"syscall"
 	"unicode"
 
+	"golang.org/x/text/unicode/norm"
+
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/internal/checkout"
 )
@@ -329,14 +331,36 @@ func (d *Dir) Misleading(want map[string][]byte) ([]FileChange, error) {
 			}
 		}
 	}
-	return found, nil
+	return append(found, besides(d.Path)...), nil
+}
+
+// besides are the names in another case of the directories that lead from the working directory to a bundle.
+func besides(dir string) (found []FileChange) {
+	here, _ := os.Getwd()
+	at, err := filepath.Clean(dir), error(nil)
+	if filepath.IsAbs(dir) {
+		at, err = filepath.Rel(here, dir)
+	}
+	for up := "."; err == nil && filepath.IsLocal(at) && at != "."; at = filepath.Dir(at) {
+		up = path.Join(up, "..")
+		entries, _ := os.ReadDir(filepath.Dir(at))
+		for _, e := range entries {
+			if name := filepath.Base(at); e.Name() != name && folded(e.Name()) == folded(name) {
+				found = append(found, FileChange{Path: path.Join(up, e.Name()), Action: Remove, Foreign: true, Misleads: true, Replaces: path.Join(up, name)})
+			}
+		}
+	}
+	return found
 }
 
 // otherTools are the names, folded, by which such a tool chooses how it builds a directory.
 var otherTools = []string{"kustomization.yaml", "kustomization.yml", "kustomization", "chart.yaml", ".sourceignore"}
 
-// folded is a name as the file systems of macOS and Windows compare it. Some letters have one case alone that is another letter's too.
-func folded(name string) string { return strings.ToLower(strings.ToUpper(name)) }
+// folded is a name as the file systems of macOS and Windows compare it. Some letters have one case alone that is another letter's too, and some stand
+// for two.
+func folded(name string) string {
+	return strings.ReplaceAll(strings.ToLower(strings.ToUpper(norm.NFKD.String(name))), "ß", "ss")
+}
 
 func (d *Dir) change(p string, want map[string][]byte) (FileChange, bool, error) {
 	content, wanted := want[p]

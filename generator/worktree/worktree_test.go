@@ -382,3 +382,31 @@ func TestNothingIsLeftBehindWhenWritingFails(t *testing.T) {
 		t.Errorf("want no staging directory left, got %v", left)
 	}
 }
+
+// Where case does not count, a directory of a change takes the place of one that leads to the bundle.
+func TestADirectoryInAnotherCaseBesideTheWayToABundleIsInTheWay(t *testing.T) {
+	top := t.TempDir()
+	for _, dir := range []string{"prod/cinder-csi", "Prod/cinder-csi", "prod/Cinder-CSI", "prod/other", "proﬆ"} {
+		if err := os.MkdirAll(filepath.Join(top, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(top)
+	for _, dir := range []string{"prod/cinder-csi", filepath.Join(top, "prod/cinder-csi")} {
+		found, err := Unlike(dir, map[string][]byte{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]string{}
+		for _, c := range found {
+			got[c.Path] = c.Replaces
+		}
+		if diff := cmp.Diff(map[string]string{"../Cinder-CSI": "../cinder-csi", "../../Prod": "../../prod"}, got); diff != "" {
+			t.Errorf("%s: %s", dir, diff)
+		}
+	}
+	t.Chdir(filepath.Join(top, "prod/cinder-csi"))
+	if found, err := Unlike(".", map[string][]byte{}); err != nil || len(found) > 0 {
+		t.Errorf("want nothing above the working directory, got %v, %v", found, err)
+	}
+}

@@ -336,7 +336,7 @@ func kubectl(dir string) string {
 func TestACheckFindsAFileThatMakesOtherToolsBuildSomethingElse(t *testing.T) {
 	names := []string{
 		".argocd-source.yaml", ".argocd-source-cinder-csi.yaml", "kustomization.yaml", "kustomization.yml", "Kustomization", "Chart.yaml", ".sourceignore",
-		".ArgoCD-source.yaml", "Kustomization.yaml", "ku\u017ftomization.yml", "chart.yaml", ".SourceIgnore",
+		".ArgoCD-source.yaml", "Kustomization.yaml", "ku\u017ftomization.yml", "ku\ufb06omization.yaml", "chart.yaml", ".SourceIgnore",
 	}
 	for _, of := range [][2]string{{"vanilla", "kustomize"}, {"vanilla", "helm"}, {"hypershift", "kustomize"}, {"hypershift", "helm"}} {
 		dir := bundleOf(t, of[0], of[1])
@@ -355,7 +355,7 @@ func TestACheckFindsAFileThatMakesOtherToolsBuildSomethingElse(t *testing.T) {
 			}
 		}
 		// A file system of macOS and Windows has one file for both names, and git leaves there the one that it wrote last.
-		for _, name := range []string{"readme.md", "Plan.yaml", "base/NAMESPACE.yaml", "Base", "base/RBAC.yaml", "Values.yaml"} {
+		for _, name := range []string{"readme.md", "Plan.yaml", "base/NAMESPACE.yaml", "Base", "base/RBAC.yaml", "Values.yaml", "storagecla\u00dfes.yaml"} {
 			if _, missing := os.Stat(filepath.Join(dir, name)); missing != nil && hasFolded(t, dir, name) {
 				planted = append(planted, name)
 				testfile.Write(t, filepath.Join(dir, name), "kind: Kustomization\n", 0o644)
