@@ -60,12 +60,8 @@ func causeLine(before, id string) string {
 }
 
 func (p *printer) step(s Step, now time.Time) {
-	lines := wrap(printable.Line(s.What), p.width-indent)
-	p.line(fmt.Sprintf("%-9s %-7s %s", s.State, s.Name, lines[0]))
 	margin := strings.Repeat(" ", indent)
-	for _, l := range lines[1:] {
-		p.line(margin + l)
-	}
+	p.wrapped(fmt.Sprintf("%-9s %-7s ", s.State, s.Name), margin, s.What)
 	if s.Since != nil {
 		p.line(fmt.Sprintf("%ssince: %s (%s)", margin, age(now.Sub(*s.Since)), s.Since.Format(time.RFC3339)))
 	}
@@ -85,9 +81,16 @@ func (p *printer) step(s Step, now time.Time) {
 }
 
 // text writes a wrapped text behind a margin.
-func (p *printer) text(margin, text string) {
-	for _, l := range wrap(printable.Line(text), p.width-len(margin)) {
-		p.line(margin + l)
+func (p *printer) text(margin, text string) { p.wrapped(margin, margin, text) }
+
+// wrapped writes a text of which others may have chosen words. Its further lines stand where no line of the report begins, so that none reads like
+// one.
+func (p *printer) wrapped(first, margin, text string) {
+	for i, l := range wrap(printable.Line(text), p.width-len(margin)-3) {
+		if i > 0 {
+			first = margin + "   "
+		}
+		p.line(first + l)
 	}
 }
 
@@ -115,10 +118,16 @@ func (p *printer) line(text string) {
 	}
 }
 
-// wrap breaks a text between words. It has at least one line.
+// wrap breaks a text between words, and within one that a terminal would break. It has at least one line.
 func wrap(text string, width int) []string {
 	lines, line := []string{}, ""
 	for _, word := range strings.Fields(text) {
+		for letters := []rune(word); len(letters) > width; letters = letters[width:] {
+			if line != "" {
+				lines, line = append(lines, line), ""
+			}
+			lines, word = append(lines, string(letters[:width])), string(letters[width:])
+		}
 		if line != "" && len(line)+1+len(word) > width {
 			lines, line = append(lines, line), ""
 		}

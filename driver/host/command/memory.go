@@ -19,8 +19,8 @@ import (
 
 // The content of a volume decides how much memory e2fsck takes: 400 MB for 64 GiB with every second block in use
 // (measured). So the driver bounds it. A check that needs more than the node has fails by itself, says so, and writes no
-// more. If the kernel has to kill it, the whole container would die with it, also where a pod took the memory: Kubernetes 1.28 and later sets
-// memory.oom.group of cgroup v2. The driver takes that back.
+// more. If the kernel has to kill it, the whole container would die with it, also where a pod took the memory. Kubernetes 1.28 and later asks for
+// that by memory.oom.group of cgroup v2, and the driver takes it back.
 //
 // The bound is a limit of the process and not a cgroup of its own. cgroup v2 gives no memory controller to a group below
 // one that has processes. The driver would have to leave the group in which the runtime expects it.
