@@ -8,7 +8,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/cause"
 )
 
-// Words of an event or an image that a tenant chose begin no line of a report as its own words do, however wide the terminal is.
+// Words of an event that a tenant chose begin no line of a report as its own words do, at any width of the terminal.
 func TestNoTextOfOthersBeginsALineOfAReport(t *testing.T) {
 	for name, filler := range map[string]string{
 		"a long word": strings.Repeat("-", 400), "what nobody sees": strings.Repeat("\u200b", 400), "blanks of Braille": strings.Repeat("\u2800", 400),
