@@ -17,8 +17,6 @@ func TestEachFailureOfACloudHasAKind(t *testing.T) {
 	t.Cleanup(secure.Close)
 	plain := httptest.NewServer(&keystone{})
 	t.Cleanup(plain.Close)
-	gone := httptest.NewServer(&keystone{})
-	gone.Close()
 	refusing := func(status int) Settings { return (&keystone{status: status}).serve(t) }
 	at := func(url string) Settings {
 		return Settings{Name: "test", AuthURL: url + "/v3", UserID: "u", Password: "p", ProjectID: "p"}
@@ -27,7 +25,7 @@ func TestEachFailureOfACloudHasAKind(t *testing.T) {
 		settings Settings
 		want     string
 	}{
-		"nobody listens":        {at(gone.URL), FailureConnection},
+		"nobody listens":        {at("http://127.0.0.1:1"), FailureConnection}, // a port that the kernel gives to nobody
 		"an unknown authority":  {at(secure.URL), FailureTLS},
 		"https to a plain port": {at(strings.Replace(plain.URL, "http:", "https:", 1)), FailureTLS},
 		"HTTP 401":              {refusing(401), FailureCredentials},
