@@ -3,9 +3,11 @@ package cloud
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -75,6 +77,47 @@ func TestAServiceAnswersWhateverItThinksOfARequestWithoutAToken(t *testing.T) {
 	end()
 	if err := c.PingService(ended, "compute"); FailureOf(err) != FailureConnection {
 		t.Errorf("no answer in time: %v", err)
+	}
+}
+
+// bodies counts the answers whose body nobody has closed: each holds its connection.
+type bodies struct{ open atomic.Int32 }
+
+type body struct {
+	io.ReadCloser
+	close func()
+}
+
+func (b body) Close() error { b.close(); return b.ReadCloser.Close() }
+
+func (b *bodies) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := http.DefaultTransport.RoundTrip(r)
+	if err == nil {
+		b.open.Add(1)
+		resp.Body = body{resp.Body, sync.OnceFunc(func() { b.open.Add(-1) })}
+	}
+	return resp, err
+}
+
+func TestTheBodyOfEachAnswerIsClosed(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{200, 404, 500} {
+		k := &keystone{catalog: catalog(), other: func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(status)
+			_, _ = io.WriteString(w, `{"versions": [{"id": "v3.0"}], "token": {}}`)
+		}}
+		answers := &bodies{}
+		c, err := Connect(t.Context(), k.serve(t), Options{Transport: answers})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = c.discover(t.Context(), "block-storage", c.AuthURL(), []string{"v3"})
+		_, _ = c.Expiry(t.Context())
+		_ = c.PingService(t.Context(), "compute")
+		_ = c.Ping(t.Context())
+		if open := answers.open.Load(); open != 0 {
+			t.Errorf("HTTP %d: %d bodies stay open", status, open)
+		}
 	}
 }
 
