@@ -88,6 +88,7 @@ func (r *regionEntry) UnmarshalYAML(n *yaml.Node) error {
 // cloudsFiles is one clouds.yaml and its companion files.
 type cloudsFiles struct {
 	path   string
+	change bool // who proposes a change of a checkout may have written the files beside it
 	clouds map[string]cloudEntry
 	secure map[string]cloudEntry
 	public map[string]cloudEntry
@@ -98,8 +99,12 @@ type cloudsFiles struct {
 // elsewhere.
 func (f *cloudsFiles) readCompanions() error {
 	var secure, public cloudsYAML
+	read := readYAML
+	if f.change {
+		read = readOwnYAML
+	}
 	for path, into := range map[string]*cloudsYAML{f.beside("secure.yaml"): &secure, f.beside(publicFile): &public} {
-		if err := readOwnYAML(path, into); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := read(path, into); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
@@ -197,7 +202,7 @@ func (f *cloudsFiles) checkSecure(name string) error {
 	secure := f.secure[name]
 	address := secure.Auth.AuthURL
 	secure.Auth = authEntry{}
-	if !inCheckout(f.path) || reflect.DeepEqual(secure, cloudEntry{}) && (address == "" || address == f.clouds[name].Auth.AuthURL) {
+	if !f.change || reflect.DeepEqual(secure, cloudEntry{}) && (address == "" || address == f.clouds[name].Auth.AuthURL) {
 		return nil
 	}
 	return errorf(ErrBadFile, "clouds file %s: below the working directory, the entry %s may have credentials below auth and nothing else. Move the rest to %s, or "+

@@ -72,6 +72,31 @@ func TestALinkInTheWorkingDirectoryMixesNoFiles(t *testing.T) {
 	}
 }
 
+// A home is no checkout, also where it is the working directory. Its files may be links, and its secure.yaml may say everything.
+func TestTheFilesOfAHomeMayBeLinks(t *testing.T) {
+	elsewhere, _ := write(t, map[string]string{
+		"clouds.yaml": "clouds: {prod: {region_name: R, auth: {token: s3cret, project_id: p}}}",
+		"secure.yaml": "clouds: {prod: {auth: {auth_url: 'https://own/v3'}, verify: false}}",
+	})
+	home := t.TempDir()
+	config := filepath.Join(home, ".config", "openstack")
+	if err := os.MkdirAll(config, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"clouds.yaml", "secure.yaml"} {
+		if err := os.Symlink(filepath.Join(elsewhere, name), filepath.Join(config, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(home)
+	for _, named := range []string{"", filepath.Join(config, "clouds.yaml")} {
+		got, err := FromSource(Source{Env: environment(map[string]string{"OS_CLOUD": "prod", "HOME": home, "OS_CLIENT_CONFIG_FILE": named})})
+		if err != nil || got.AuthURL != "https://own/v3" || !got.Insecure {
+			t.Errorf("%q: got %q, %v", named, got.AuthURL, err)
+		}
+	}
+}
+
 func TestAnEntrysOwnKeysWinOverItsProfile(t *testing.T) {
 	t.Parallel()
 	dir, env := write(t, map[string]string{

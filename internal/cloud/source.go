@@ -144,12 +144,12 @@ func (src Source) candidates() []string {
 // findClouds reads the first clouds.yaml that exists, and its companion files.
 func (src Source) findClouds() (*cloudsFiles, error) {
 	paths := src.candidates()
-	read := readOwnYAML
-	if len(paths) == 1 { // the file that somebody has named
-		read = readYAML
-	}
 	for _, path := range paths {
 		var clouds cloudsYAML
+		read := readYAML
+		if len(paths) > 1 && !filepath.IsAbs(path) { // nobody has named it
+			read = readOwnYAML
+		}
 		err := read(path, &clouds)
 		if errors.Is(err, fs.ErrNotExist) && len(paths) > 1 {
 			continue
@@ -157,7 +157,8 @@ func (src Source) findClouds() (*cloudsFiles, error) {
 		if err != nil {
 			return nil, err
 		}
-		files := &cloudsFiles{path: path, clouds: clouds.Clouds}
+		change := inCheckout(path) && !slices.Contains(src.directories()[1:], filepath.Dir(path)) // a home may be the working directory
+		files := &cloudsFiles{path: path, change: change, clouds: clouds.Clouds}
 		return files, files.readCompanions()
 	}
 	return nil, errorf(ErrBadFile, "no clouds.yaml found; the search was for %s; set OS_CLIENT_CONFIG_FILE, or OS_AUTH_URL and credentials",
