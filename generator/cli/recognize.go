@@ -11,6 +11,7 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/generator/worktree"
+	"github.com/cinder-csi/cinder-csi/internal/documents"
 	"github.com/cinder-csi/cinder-csi/internal/printable"
 	"github.com/cinder-csi/cinder-csi/internal/shell"
 )
@@ -32,7 +33,10 @@ func kindOfFile(content []byte) string {
 		Clouds       map[string]any `json:"clouds"`
 		ChartVersion string         `json:"chartVersion"`
 	}
-	err := yaml.Unmarshal(content, &file)
+	err := documents.Check(content)
+	if err == nil {
+		err = yaml.Unmarshal(content, &file)
+	}
 	switch {
 	case err != nil:
 		return ""

@@ -50,11 +50,11 @@ var kustomizationNames = []string{"kustomization.yaml", "kustomization.yml", "Ku
 // local checks every YAML file that kustomize or Helm may be shown, by absolute path; root is the bundle's directory.
 func local(root string, files map[string][]byte) error {
 	l := locals{root: root, files: files, named: map[string]bool{}}
-	keys := 0
+	nodes := 0
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		l.at = name
-		if keys += documents.Keys(files[name]); keys > documents.MostKeys {
-			return fmt.Errorf("the files of the bundle have more than %d keys", documents.MostKeys)
+		if nodes += documents.Nodes(files[name]); nodes > documents.MostNodes {
+			return fmt.Errorf("the files of the bundle have more than %d keys and items", documents.MostNodes)
 		}
 		if err := documents.Check(files[name]); err != nil {
 			l.problem("", "%s", err)

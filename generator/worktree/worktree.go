@@ -334,16 +334,12 @@ func (d *Dir) Misleading(want map[string][]byte) ([]FileChange, error) {
 	return append(found, besides(d.Path)...), nil
 }
 
-// besides are the names in another case of the directories that lead from the working directory to a bundle.
+// besides are the names in another case of the directories that lead from the top of the checkout to a bundle.
 func besides(dir string) (found []FileChange) {
-	here, _ := os.Getwd()
-	at, err := filepath.Clean(dir), error(nil)
-	if filepath.IsAbs(dir) {
-		at, err = filepath.Rel(here, dir)
-	}
-	for up := "."; err == nil && filepath.IsLocal(at) && at != "."; at = filepath.Dir(at) {
+	top, at, err := checkout.Top(dir)
+	for up := "."; err == nil && at != "" && at != "."; at = filepath.Dir(at) {
 		up = path.Join(up, "..")
-		entries, _ := os.ReadDir(filepath.Dir(at))
+		entries, _ := os.ReadDir(filepath.Join(top, filepath.Dir(at)))
 		for _, e := range entries {
 			if name := filepath.Base(at); e.Name() != name && folded(e.Name()) == folded(name) {
 				found = append(found, FileChange{Path: path.Join(up, e.Name()), Action: Remove, Foreign: true, Misleads: true, Replaces: path.Join(up, name)})

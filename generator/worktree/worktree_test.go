@@ -391,8 +391,13 @@ func TestADirectoryInAnotherCaseBesideTheWayToABundleIsInTheWay(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	t.Chdir(top)
-	for _, dir := range []string{"prod/cinder-csi", filepath.Join(top, "prod/cinder-csi")} {
+	link, elsewhere := filepath.Join(t.TempDir(), "link"), t.TempDir()
+	if err := os.Symlink(top, link); err != nil {
+		t.Fatal(err)
+	}
+	check := func(in, dir string, want map[string]string) {
+		t.Helper()
+		t.Chdir(in)
 		found, err := Unlike(dir, map[string][]byte{})
 		if err != nil {
 			t.Fatal(err)
@@ -401,12 +406,22 @@ func TestADirectoryInAnotherCaseBesideTheWayToABundleIsInTheWay(t *testing.T) {
 		for _, c := range found {
 			got[c.Path] = c.Replaces
 		}
-		if diff := cmp.Diff(map[string]string{"../Cinder-CSI": "../cinder-csi", "../../Prod": "../../prod"}, got); diff != "" {
-			t.Errorf("%s: %s", dir, diff)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s in %s: %s", dir, in, diff)
 		}
 	}
-	t.Chdir(filepath.Join(top, "prod/cinder-csi"))
-	if found, err := Unlike(".", map[string][]byte{}); err != nil || len(found) > 0 {
-		t.Errorf("want nothing above the working directory, got %v, %v", found, err)
+	bundle, both := filepath.Join(top, "prod/cinder-csi"), map[string]string{"../Cinder-CSI": "../cinder-csi", "../../Prod": "../../prod"}
+	for _, dir := range []string{"prod/cinder-csi", bundle} {
+		check(top, dir, both)
+		check(link, dir, both)
 	}
+	check(bundle, ".", map[string]string{})
+	check(elsewhere, bundle, map[string]string{})
+	if err := os.Mkdir(filepath.Join(top, ".git"), 0o755); err != nil { // a work tree is known from everywhere
+		t.Fatal(err)
+	}
+	check(bundle, ".", both)
+	check(filepath.Join(top, "prod"), "cinder-csi", both)
+	check(elsewhere, bundle, both)
+	check(elsewhere, filepath.Join(link, "prod/cinder-csi"), both)
 }

@@ -1,5 +1,5 @@
-// Package checkout keeps what a program reads and writes inside the working directory. A checkout of a repository may bring symbolic links along, and
-// what a pipeline writes must not go where their author likes.
+// Package checkout keeps what a program reads and writes inside a checkout of a repository. A checkout may bring symbolic links along, and what a
+// pipeline writes must not go where their author likes.
 package checkout
 
 import (
@@ -9,34 +9,45 @@ import (
 	"strings"
 )
 
-// ErrLeadsOut says that a symbolic link leads a path out of the working directory.
-var ErrLeadsOut = errors.New("a symbolic link leads out of the working directory; name the place that is meant")
+// ErrLeadsOut says that a symbolic link leads a path out of the checkout that it is in.
+var ErrLeadsOut = errors.New("a symbolic link leads out of the checkout; name the place that is meant")
 
 const separator = string(filepath.Separator)
 
-// CheckLinks returns ErrLeadsOut for a path below the working directory that a symbolic link leads out of it. The part of the path that exists decides.
-// A path that leads elsewhere by itself is its user's choice. In /, the checkout is the first directory of a relative path.
+// CheckLinks returns ErrLeadsOut for a path in a checkout that a symbolic link leads out of it. The part of the path that exists decides.
+// A path that leads elsewhere by itself is its user's choice.
 func CheckLinks(path string) error {
-	here, err := os.Getwd()
-	if err != nil {
-		return err
+	all, err := around(path)
+	for i := 0; i < len(all) && err == nil; i++ {
+		err = all[i].checkLinks()
 	}
-	here, below := split(here, filepath.FromSlash(path))
-	if below == "" {
-		return nil
+	return err
+}
+
+// Top is the outermost checkout that a path is in, and the path below it. Empty: it is in none.
+func Top(path string) (top, below string, err error) {
+	all, err := around(path)
+	for _, p := range all {
+		if top == "" || len(p.top) < len(top) {
+			top, below = p.top, filepath.Clean(p.below)
+		}
 	}
-	root, err := os.OpenRoot(here)
+	return top, below, err
+}
+
+// place is a checkout, and a path below it.
+type place struct{ top, below string }
+
+func (p place) checkLinks() error {
+	root, err := os.OpenRoot(p.top)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	} else if err != nil {
 		return err
 	}
 	defer root.Close()
-	for at := below; ; at = at[:max(0, strings.LastIndex(at, separator))] {
-		if at == "" {
-			return nil
-		}
-		if _, err := os.Stat(here + separator + at); err != nil {
+	for at := p.below; at != ""; at = at[:max(0, strings.LastIndex(at, separator))] {
+		if _, err := os.Stat(p.top + separator + at); err != nil {
 			continue
 		}
 		if _, err := root.Stat(at); err != nil {
@@ -44,31 +55,58 @@ func CheckLinks(path string) error {
 		}
 		return nil
 	}
+	return nil
 }
 
-// split is the checkout and a path below it; empty: the path is elsewhere. The system follows a link before it goes up by "..", so no path is cleaned that
-// can do without.
-func split(here, path string) (checkout, below string) {
-	if here == separator {
+// around are the checkouts that a path is in: the working directory, and the nearest work trees of Git above that and above the path. Each may be known by
+// the name of a link. The system follows a link before it goes up by "..", so the path counts as it is, too. In /, the checkout is the first
+// directory of a relative path.
+func around(path string) (all []place, err error) {
+	here, err := os.Getwd()
+	if err != nil {
+		return nil, err
+	}
+	if path = filepath.FromSlash(path); here == separator {
 		first, rest, _ := strings.Cut(strings.TrimPrefix(path, "."+separator), separator)
 		if filepath.IsLocal(first) && filepath.IsLocal(rest) {
-			return separator + first, rest
+			all = append(all, place{separator + first, rest})
 		}
-		return here, ""
 	}
-	if filepath.IsLocal(path) {
-		return here, path
-	}
+	real, names := resolved(here), []string{path, filepath.Clean(path)}
 	if !filepath.IsAbs(path) {
-		path = filepath.Join(here, path)
+		names = []string{here + separator + path, filepath.Join(here, path), filepath.Join(real, path)}
 	}
-	real, _ := filepath.EvalSymlinks(here) // here may be the name of a link
-	for _, from := range []string{here, real} {
-		for _, p := range []string{path, filepath.Clean(path)} {
-			if rest, is := strings.CutPrefix(p, from+separator); is && filepath.IsLocal(rest) {
-				return from, rest
+	clean := names[1]
+	for at := clean; at != separator; at = filepath.Dir(at) {
+		names = append(names, filepath.Join(resolved(at), strings.TrimPrefix(clean, at)))
+	}
+	for _, name := range names {
+		for _, top := range []string{here, real, workTree(here + separator + "."), workTree(real + separator + "."), workTree(name)} {
+			if below, is := strings.CutPrefix(name, top+separator); is && top != separator && filepath.IsLocal(below) {
+				all = append(all, place{top, below})
 			}
 		}
 	}
-	return here, ""
+	return all, nil
+}
+
+// resolved is a directory without links, as far as it exists.
+func resolved(dir string) string {
+	real, err := filepath.EvalSymlinks(dir)
+	if up := filepath.Dir(dir); err != nil && up != dir {
+		return filepath.Join(resolved(up), filepath.Base(dir))
+	}
+	return real
+}
+
+// workTree is the nearest work tree of Git above a path; empty or / if there is none.
+func workTree(path string) string {
+	top := filepath.Dir(path)
+	for top != separator {
+		if _, err := os.Lstat(filepath.Join(top, ".git")); err == nil {
+			break
+		}
+		top = filepath.Dir(top)
+	}
+	return top
 }

@@ -14,8 +14,12 @@ import (
 // longestText is how many bytes Clean keeps of a text from a cloud. The texts of Cinder and Nova have at most 255 characters.
 const longestText = 1 << 10
 
+// longestSearch is how many bytes of a text are searched for credentials. A search takes seconds for each megabyte, and Clean keeps less than what this
+// one keeps, even behind the longest key.
+const longestSearch = 8 * longestText
+
 // Public is a text of a cloud as people, files, events and logs may have it: clean, and without credentials. A gateway may repeat those of a request.
-func Public(text string) string { return Clean(secret.Hide(text)) }
+func Public(text string) string { return Clean(secret.Hide(text[:min(len(text), longestSearch)])) }
 
 // PlainURL is a URL without the parts that may hold a secret.
 func PlainURL(address string) string {

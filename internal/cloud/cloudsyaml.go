@@ -196,7 +196,7 @@ func (f *cloudsFiles) settings(name, region string) (Settings, error) {
 	return entry.settings(name)
 }
 
-// checkSecure refuses a secure.yaml below the working directory that says more than who logs in. A change of a checkout could bring one along, whose address
+// checkSecure refuses a secure.yaml in a checkout that says more than who logs in. A change of a checkout could bring one along, whose address
 // would get the password of a clouds.yaml beside it.
 func (f *cloudsFiles) checkSecure(name string) error {
 	secure := f.secure[name]
@@ -205,18 +205,8 @@ func (f *cloudsFiles) checkSecure(name string) error {
 	if !f.change || reflect.DeepEqual(secure, cloudEntry{}) && (address == "" || address == f.clouds[name].Auth.AuthURL) {
 		return nil
 	}
-	return errorf(ErrBadFile, "clouds file %s: below the working directory, the entry %s may have credentials below auth and nothing else. Move the rest to %s, or "+
+	return errorf(ErrBadFile, "clouds file %s: in a checkout, the entry %s may have credentials below auth and nothing else. Move the rest to %s, or "+
 		"keep both files elsewhere and set OS_CLIENT_CONFIG_FILE", f.beside("secure.yaml"), name, f.path)
-}
-
-// inCheckout is whether a file is in the working directory or below. The driver works in /, where it is no checkout.
-func inCheckout(path string) bool {
-	here, err := os.Getwd()
-	if err != nil || !filepath.IsAbs(path) {
-		return true
-	}
-	below, err := filepath.Rel(here, path)
-	return err == nil && filepath.IsLocal(below) && here != string(filepath.Separator)
 }
 
 func list(names []string) string {

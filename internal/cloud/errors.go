@@ -83,8 +83,11 @@ func (s Settings) failure(err error, tokens ...string) error {
 	case errors.As(err, &login):
 		e.text = "cannot get a new token: " + reason(login.ErrReauth)
 	case errors.As(err, &answer):
+		body := answer.Body[:min(len(answer.Body), maxErrorBody)] // a status that another request asks for may have more
+		answer.Body = nil
+		e.cause = answer
 		if len(tokens) > 0 {
-			_, e.Said = Fault(hide(answer.Body))
+			_, e.Said = Fault(hide(body))
 			e.Said = string(hide([]byte(e.Said))) // what JSON had escaped
 		}
 		e.text = fmt.Sprintf("HTTP %d: %s", answer.Actual, cmp.Or(e.Said, http.StatusText(answer.Actual)))
@@ -96,7 +99,7 @@ func (s Settings) failure(err error, tokens ...string) error {
 }
 
 // quoted is what net/http and the decoders quote of an answer that they cannot read.
-var quoted = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|malformed MIME header line: .*`)
+var quoted = regexp.MustCompile(`"(?:[^"\\]|\\.)*(?:"|$)|malformed MIME header line: .*`)
 
 // reason is the text of an error without the URL that net/http puts before it, and without what it quotes. Of a certificate it quotes names.
 func reason(err error) string {
@@ -107,7 +110,8 @@ func reason(err error) string {
 	if isTLS(err) {
 		return err.Error()
 	}
-	return quoted.ReplaceAllString(err.Error(), `"…"`)
+	text := err.Error()
+	return quoted.ReplaceAllString(text[:min(len(text), longestSearch)], `"…"`)
 }
 
 // Fault returns the key and the message of an error body: {"badRequest": {"code": 400, "message": "…"}}, under any key. It ignores anything else:

@@ -124,6 +124,8 @@ func TestAnAnswerIsReadToItsBoundAndNoFurther(t *testing.T) {
 		"a login":                    {"/v3/auth/tokens", 201, io.LimitReader(endless.Byte(' '), 512<<10), 512 << 10},
 		"a login of more":            {"/v3/auth/tokens", 201, io.LimitReader(endless.Byte(' '), 512<<10+1), -1},
 		"an error without end":       {"/volumes/detail", 500, endless.Byte('x'), 64 << 10},
+		"a redirect to nowhere":      {"/volumes/detail", 302, endless.Byte('x'), 64 << 10},
+		"a status of a proxy":        {"/volumes/detail", 203, endless.Byte('x'), 64 << 10},
 		"a short error":              {"/volumes/detail", 404, strings.NewReader("no"), 2},
 		"as many values as there be": {"/volumes/detail", 200, io.LimitReader(endless.Byte(','), 256<<10), 256 << 10},
 		"many short values":          {"/volumes/detail", 200, io.LimitReader(endless.Byte(','), 256<<10+1), -1},

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -13,7 +14,7 @@ import (
 const (
 	maxBody       = 8 << 20   // bytes of a reply
 	maxLogin      = 512 << 10 // bytes of a login reply: catalogs of large clouds have some 100 KiB, and gophercloud decodes them several times
-	maxErrorBody  = 64 << 10  // bytes of an error reply; the reader does not see the rest
+	maxErrorBody  = 64 << 10  // bytes of a reply that is an error to its reader, who does not see the rest
 	maxSeparators = 256 << 10 // commas and opening brackets outside strings, which bound the memory of a short JSON text
 	maxObject     = 256 << 10 // bytes of one object, which an RPC keeps while it waits: a volume with 128 metadata entries and 64 attachments has 90 KiB
 	maxMembers    = 8 << 10   // maxSeparators of one object
@@ -42,11 +43,14 @@ func UnmarshalObject(text []byte, into any) error {
 }
 
 // Bound wraps next, which is the transport to one cloud, so that the memory for replies has a limit. Reading more than maxBody bytes of a
-// reply returns an error. From status 400 on, a reader sees only the beginning. At most two replies of more than 64 KiB are read and
+// reply returns an error. With a status that no request asks for, a reader sees only the beginning. At most two replies of more than 64 KiB are read and
 // decoded at a time. Other clouds have their own two, so that one that answers slowly does not delay them.
 func Bound(next http.RoundTripper) http.RoundTripper {
 	return bounded{make(chan struct{}, largeBodies), next}
 }
+
+// asked are the statuses of replies that are decoded. Gophercloud reads any other reply to its end, and makes an error of it.
+var asked = []int{http.StatusOK, http.StatusCreated, http.StatusAccepted, http.StatusNoContent, http.StatusMultipleChoices}
 
 type bounded struct {
 	slots chan struct{}
@@ -61,7 +65,7 @@ func (b bounded) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	body := &boundedBody{ReadCloser: resp.Body, ctx: req.Context(), slots: b.slots, most: maxBody}
 	switch {
-	case resp.StatusCode >= http.StatusBadRequest:
+	case !slices.Contains(asked, resp.StatusCode):
 		body.most, body.cut = maxErrorBody, true
 	case strings.HasSuffix(req.URL.Path, "/auth/tokens"):
 		body.most = maxLogin

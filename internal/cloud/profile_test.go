@@ -72,6 +72,40 @@ func TestALinkInTheWorkingDirectoryMixesNoFiles(t *testing.T) {
 	}
 }
 
+// The checkout is that of the file, from wherever and by whatever name somebody works in it.
+func TestACheckoutIsKnownFromEverywhere(t *testing.T) {
+	repository, _ := write(t, map[string]string{
+		"clouds.yaml": "clouds: {prod: {region_name: R, auth: {auth_url: 'https://own/v3', token: s3cret, project_id: p}}}",
+		"secure.yaml": "clouds: {prod: {auth: {auth_url: 'https://attacker.example/v3'}}}",
+	})
+	link, elsewhere := filepath.Join(t.TempDir(), "link"), t.TempDir()
+	if err := os.Symlink(repository, link); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(repository, "prod"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	try := func(dir, file, want string) {
+		t.Helper()
+		t.Chdir(dir)
+		got, err := FromSource(Source{Env: environment(map[string]string{"OS_CLOUD": "prod", "OS_CLIENT_CONFIG_FILE": file})})
+		if got.AuthURL != want || (want == "") != errors.Is(err, ErrBadFile) {
+			t.Errorf("%s in %s: want %q, got %q, %v", file, dir, want, got.AuthURL, err)
+		}
+	}
+	there, byLink := filepath.Join(repository, "clouds.yaml"), filepath.Join(link, "clouds.yaml")
+	try(repository, byLink, "")
+	try(link, there, "")
+	try(elsewhere, there, "https://attacker.example/v3") // where nothing says that it is a checkout
+	if err := os.Mkdir(filepath.Join(repository, ".git"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{filepath.Join(repository, "prod"), filepath.Join(link, "prod"), elsewhere, "/"} {
+		try(dir, there, "")
+		try(dir, byLink, "")
+	}
+}
+
 // A home is no checkout, also where it is the working directory. Its files may be links, and its secure.yaml may say everything.
 func TestTheFilesOfAHomeMayBeLinks(t *testing.T) {
 	elsewhere, _ := write(t, map[string]string{

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/cinder-csi/cinder-csi/internal/checkout"
 )
 
 // Source is where a command looks for its cloud: first flags, then the environment, then the files that python-openstackclient
@@ -157,7 +159,11 @@ func (src Source) findClouds() (*cloudsFiles, error) {
 		if err != nil {
 			return nil, err
 		}
-		change := inCheckout(path) && !slices.Contains(src.directories()[1:], filepath.Dir(path)) // a home may be the working directory
+		top, _, err := checkout.Top(path)
+		if err != nil {
+			return nil, err
+		}
+		change := top != "" && !slices.Contains(src.directories()[1:], filepath.Dir(path)) // a home may be a checkout
 		files := &cloudsFiles{path: path, change: change, clouds: clouds.Clouds}
 		return files, files.readCompanions()
 	}

@@ -12,15 +12,15 @@ import (
 // The bounds. A bundle for 2,000 volume types has 24,000 keys, and 20 in its largest mapping.
 const (
 	mostInMapping = 5_000   // keys of one mapping
-	MostKeys      = 400_000 // keys of a text, and so its memory
+	MostNodes     = 400_000 // keys and items of a text, and so its memory
 	mostDocuments = 20_000
 )
 
 // Check returns an error for a text that exceeds the bounds, with the line where that is known. A text that is not YAML passes: its reader says
 // what is wrong with it. No error repeats a text of the input.
 func Check(text []byte) error {
-	if n := Keys(text); n > MostKeys {
-		return fmt.Errorf("has more than %d keys", MostKeys)
+	if n := Nodes(text); n > MostNodes {
+		return fmt.Errorf("has more than %d keys and items", MostNodes)
 	} else if n <= mostInMapping {
 		return checkDocuments(text) // too few keys for a large mapping: nothing to parse
 	}
@@ -38,10 +38,24 @@ func Check(text []byte) error {
 	}
 }
 
-// Keys is at least how many keys a text has. Those of a set have no colon: {a, b} and "? a".
-func Keys(text []byte) int {
-	return bytes.Count(text, []byte(":")) + bytes.Count(text, []byte(",")) + bytes.Count(text, []byte("?"))
+// Nodes is at least how many keys and items a text has, but for one in each document. A parser needs some 200 bytes for the shortest. An item of a
+// sequence begins with a dash before a space, or the end of a line. One in brackets has a bracket or a comma.
+func Nodes(text []byte) (n int) {
+	for i, b := range text {
+		switch b {
+		case ':', ',', '?', '[', '{':
+			n++
+		case '-':
+			if i+1 == len(text) || bytes.IndexByte(blanks, text[i+1]) >= 0 {
+				n++
+			}
+		}
+	}
+	return n
 }
+
+// blanks are the first bytes of what may follow the dash of an item: space, tab and the ends of lines.
+var blanks = []byte(" \t\r\n\xc2\xe2")
 
 func checkDocuments(text []byte) error {
 	if bytes.Count(text, []byte("\n---")) >= mostDocuments {

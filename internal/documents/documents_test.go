@@ -14,6 +14,8 @@ func repeat(n int, line string) string {
 	return b.String()
 }
 
+const tooMany = "has more than 400000 keys and items"
+
 func TestATextIsRefusedAboveItsBounds(t *testing.T) {
 	for name, test := range map[string]struct{ text, want string }{
 		"nothing":                        {"", ""},
@@ -25,7 +27,15 @@ func TestATextIsRefusedAboveItsBounds(t *testing.T) {
 		"many keys of a set on lines":    {repeat(mostInMapping+1, "? k%d"), "line 1: a mapping has more than 5000 keys"},
 		"many keys in the second":        {"a: 1\n---\n" + repeat(mostInMapping+1, "k%d: 1"), "line 3: a mapping has more than 5000 keys"},
 		"many small mappings":            {"a:\n" + repeat(mostInMapping*2, "- b: %d"), ""},
-		"more keys than memory is for":   {repeat(MostKeys+1, "- a: %d"), "has more than 400000 keys"},
+		"more keys than memory is for":   {repeat(MostNodes+1, "? a%d"), tooMany},
+		"the items that it may have":     {strings.Repeat("-\n", MostNodes), ""},
+		"one item more":                  {strings.Repeat("-\n", MostNodes) + "-", tooMany},
+		"items inside of items":          {strings.Repeat("- - -\tx\n", MostNodes/3+1), tooMany},
+		"items on lines of Windows":      {strings.Repeat("-\r", MostNodes+1), tooMany},
+		"items on lines of Unicode":      {strings.Repeat("-\u0085-\u2028-\u2029", MostNodes/3+1), tooMany},
+		"items in brackets":              {strings.Repeat("[", MostNodes+1), tooMany},
+		"items in braces":                {strings.Repeat("{", MostNodes+1), tooMany},
+		"dashes in names":                {"a: " + strings.Repeat("a-b", MostNodes+1), ""},
 		"the documents that it may have": {strings.Repeat("---\na: 1\n", mostDocuments), ""},
 		"one document more":              {strings.Repeat("---\na: 1\n", mostDocuments+1), "has more than 20000 documents"},
 		"no YAML":                        {"a: [" + repeat(mostInMapping+1, "k%d: 1"), ""},

@@ -75,7 +75,7 @@ var mayImport = rules{
 	"generator/verify":              {"generator/v1alpha1", "internal/documents", "driver/contract", "driver/config", "driver/guestaccess", "internal/cloudconf", "charts", "internal/printable", "internal/secret"}, // flags of each container
 	"generator/verify/sidecarflags": {"charts"},
 	"generator/report":              {"generator/v1alpha1", "internal/printable", "generator/doctor"},
-	"generator/cli":                 {"generator/...", "driver/cause", "internal/checkout", "internal/diagnosis/command", "internal/diagnosis/support", "internal/cluster", "internal/printable", "internal/shell", "internal/cloud", "internal/pages"},
+	"generator/cli":                 {"generator/...", "driver/cause", "internal/checkout", "internal/documents", "internal/diagnosis/command", "internal/diagnosis/support", "internal/cluster", "internal/printable", "internal/shell", "internal/cloud", "internal/pages"},
 
 	"manifests": {}, "charts": {}, "docs": {}, "examples": {}, "overlays": {}, // embedded files, and tests
 

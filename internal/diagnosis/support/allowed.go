@@ -8,8 +8,9 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/secret"
 )
 
-// allowedFiles are the keys of the driver's own ConfigMaps whose value is a document. Text takes the credentials out of it.
-var allowedFiles = []string{"plan.yaml", "distribution.yaml", "ca.pem", "ca-bundle.crt"}
+// allowedFiles are the keys of the driver's own ConfigMaps that hold public certificates. distribution.yaml and plan.yaml of the drift check are none:
+// they repeat variables and annotations of any name.
+var allowedFiles = []string{"ca.pem", "ca-bundle.crt"}
 
 // allowedStatus are the keys of the ConfigMap that the drift check writes.
 var allowedStatus = []string{"result", "exitCode", "checkedAt", "generator", "error", "differences", "planChecksum", "bundleGenerator", "relatedObjects"}

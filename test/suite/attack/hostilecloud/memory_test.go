@@ -48,6 +48,9 @@ var memoryAttacks = []struct {
 	{"brackets without end", attacks["brackets without end"]},
 	{"keys without end", attacks["keys without end"]},
 	{"an error without end", attacks["an error without end"]},
+	{"a long message of a status that nobody asks for", longMessage(http.StatusNonAuthoritativeInfo)},
+	{"a long message of a status that others ask for", longMessage(http.StatusCreated)},
+	{"a long message of a redirect to nowhere", longMessage(http.StatusFound)},
 	{"new pages without end", attacks["new pages without end"]},
 	{"pages as large as they may be", after(largePage)},
 	{"a gzip bomb", after(func(_ *http.Request, honest *answered) *answered {
@@ -66,6 +69,16 @@ var memoryAttacks = []struct {
 	{"volumes as large as an object may be", largeVolume(8_000)},
 	{"volumes of one name with much metadata", largeNamed(fmt.Sprintf(`"metadata": {%s}`, listed(8_000, `"%x": "vvvvvvvvvvvvvvv"`)))},
 	{"volumes of one name with many attachments", largeNamed(fmt.Sprintf(`"attachments": [%s]`, listed(4_000, `{"device": "/dev/disk/%x"}`)))},
+}
+
+// longMessage gives each answer a status, and a message that looks like every form of a credential.
+func longMessage(status int) attack {
+	words := "@ _proxy gaaaa eyj sha256~ gl gh hv xox akia bearer ig= PRIVATE KEY "
+	text := []byte(`{"x": {"message": "` + strings.Repeat(words, (8<<20)/len(words)-1) + `"}}`)
+	return after(func(_ *http.Request, honest *answered) *answered {
+		honest.status, honest.body = status, text
+		return honest
+	})
 }
 
 // listed is the members of a large JSON array or object.

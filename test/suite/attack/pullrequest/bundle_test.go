@@ -662,6 +662,8 @@ func TestDocumentsThatExplodeAreRefusedInTimeAndMemory(t *testing.T) {
 		"a patch named twice":     {"kustomize", map[string]string{"kustomization.yaml": header + "resources: [namespace.yaml]\npatches:\n" + strings.Repeat("- {path: p.yaml}\n", 40_000), "p.yaml": "[]\n"}},
 		"files without end":       {"helm", many},
 		"keys of all files":       {"kustomize", parts},
+		"items of nothing":        {"kustomize", map[string]string{"kustomization.yaml": header + "resources:\n" + strings.Repeat("-\n", 8<<20-100)}},
+		"items of a plan":         {"kustomize", map[string]string{worktree.PlanFile: "files:\n" + strings.Repeat("-\n", 8<<20-100)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := bundleOf(t, "vanilla", tc.format)
@@ -679,6 +681,7 @@ func TestDocumentsThatExplodeAreRefusedInTimeAndMemory(t *testing.T) {
 		"aliases": laughs(), "long": strings.Repeat("# x\n", 2<<20), "brackets": strings.Repeat("[", 1<<20),
 		"keys": "apiVersion: generator.cinder-csi.io/v1alpha1\nkind: Distribution\nspec:\n" + manyKeys(60_000), "problems": "spec:\n" + manyKeys(1_000),
 		"items": "spec: {roles: {controller: {imagePullSecrets: [" + strings.Repeat("x,", 400_000) + "]}}}\n", "pools": "spec:\n  nodePools:\n" + pools(2_000),
+		"items of nothing": "spec:\n" + strings.Repeat("-\n", 2<<20-10),
 		"aliases in a known key": "spec: {topology: {zoneMap: *i}}\n" + laughs(), "inventory": string(inventory) + laughs(),
 	} {
 		path := filepath.Join(files, name)
@@ -958,7 +961,7 @@ func TestALinkInTheCheckoutCannotMoveAFileThatACommandWrites(t *testing.T) {
 	} {
 		for _, file := range []string{"saved.yaml", "sub/new.yaml"} {
 			_, stderr, code := pipeline(t, append(slices.Clone(command), file)...)
-			if code != cli.Usage || !strings.Contains(stderr, "leads out of the working directory") {
+			if code != cli.Usage || !strings.Contains(stderr, "leads out of the checkout") {
 				t.Errorf("%s to %s: want exit 64, got %d: %s", name, file, code, stderr)
 			}
 		}

@@ -222,7 +222,7 @@ func TestALinkInTheCheckoutCannotShowAnotherFile(t *testing.T) {
 			{"import", file},
 		} {
 			stdout, stderr, code := pipeline(t, args...)
-			if code != cli.Usage || !strings.Contains(stderr, "leads out of the working directory") || strings.Contains(stdout+stderr, "s3cret") {
+			if code != cli.Usage || !strings.Contains(stderr, "leads out of the checkout") || strings.Contains(stdout+stderr, "s3cret") {
 				t.Errorf("in %s, %v: want exit 64, got %d: %s%s", at[0], args, code, stdout, stderr)
 			}
 		}
