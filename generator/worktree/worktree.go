@@ -188,8 +188,9 @@ func (d *Dir) unixLines(content []byte) []byte {
 	return bytes.ReplaceAll(content, []byte("\r\n"), []byte("\n"))
 }
 
-// largestFile is the most that a file of a bundle may hold, in bytes: some twenty times what 2,000 volume types make.
-const largestFile = 16 << 20
+// largestFile is the most that a file of a bundle may hold, in bytes: more than twice what 5,000 volume types make. Each of three long texts in a
+// plan.yaml of that size costs 100 MiB where the bundle is made again.
+const largestFile = 6 << 20
 
 // The bounds of a bundle as a whole: one of four node pools has 30 files. A checkout of a small repository may hold one large file under many names.
 const (

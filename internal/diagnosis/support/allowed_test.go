@@ -30,8 +30,10 @@ func TestNoCredentialOfAnyFormLeavesTheCluster(t *testing.T) {
 		"headers of a collector": func(f string) any {
 			return fields("env", []any{fields("name", "OTEL_EXPORTER_OTLP_HEADERS", "value", f)})
 		},
-		"an annotation":         func(f string) any { return fields("metadata", fields("annotations", fields("example.com/note", f))) },
-		"a configuration":       func(f string) any { return fields("metadata", fields("name", "c"), "data", fields("distribution.yaml", f)) },
+		"an annotation": func(f string) any { return fields("metadata", fields("annotations", fields("example.com/note", f))) },
+		"a configuration": func(f string) any {
+			return fields("metadata", fields("name", "c"), "data", fields("distribution.yaml", f))
+		},
 		"a plan":                func(f string) any { return fields("metadata", fields("name", "c"), "data", fields("plan.yaml", f)) },
 		"a text of a ConfigMap": func(f string) any { return fields("metadata", fields("name", "c"), "data", fields("x.ini", f)) },
 		"binary data":           func(f string) any { return fields("metadata", fields("name", "c"), "binaryData", fields("x", f)) },

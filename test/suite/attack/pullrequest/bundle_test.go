@@ -662,8 +662,7 @@ func TestDocumentsThatExplodeAreRefusedInTimeAndMemory(t *testing.T) {
 		"a patch named twice":     {"kustomize", map[string]string{"kustomization.yaml": header + "resources: [namespace.yaml]\npatches:\n" + strings.Repeat("- {path: p.yaml}\n", 40_000), "p.yaml": "[]\n"}},
 		"files without end":       {"helm", many},
 		"keys of all files":       {"kustomize", parts},
-		"items of nothing":        {"kustomize", map[string]string{"kustomization.yaml": header + "resources:\n" + strings.Repeat("-\n", 8<<20-100)}},
-		"items of a plan":         {"kustomize", map[string]string{worktree.PlanFile: "files:\n" + strings.Repeat("-\n", 8<<20-100)}},
+		"items of nothing":        {"kustomize", map[string]string{"kustomization.yaml": header + "resources:\n" + strings.Repeat("-\n", 3<<20-100)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := bundleOf(t, "vanilla", tc.format)
@@ -681,7 +680,7 @@ func TestDocumentsThatExplodeAreRefusedInTimeAndMemory(t *testing.T) {
 		"aliases": laughs(), "long": strings.Repeat("# x\n", 2<<20), "brackets": strings.Repeat("[", 1<<20),
 		"keys": "apiVersion: generator.cinder-csi.io/v1alpha1\nkind: Distribution\nspec:\n" + manyKeys(60_000), "problems": "spec:\n" + manyKeys(1_000),
 		"items": "spec: {roles: {controller: {imagePullSecrets: [" + strings.Repeat("x,", 400_000) + "]}}}\n", "pools": "spec:\n  nodePools:\n" + pools(2_000),
-		"items of nothing": "spec:\n" + strings.Repeat("-\n", 2<<20-10),
+		"items of nothing":       "spec:\n" + strings.Repeat("-\n", 2<<20-10),
 		"aliases in a known key": "spec: {topology: {zoneMap: *i}}\n" + laughs(), "inventory": string(inventory) + laughs(),
 	} {
 		path := filepath.Join(files, name)
@@ -736,9 +735,10 @@ func TestConflictsThatExplodeAreRefusedInTimeAndMemory(t *testing.T) {
 		paths += fmt.Sprintf("<<<<<<< a\n  - path: p%d\n=======\n>>>>>>> b\n", i)
 	}
 	for name, text := range map[string]string{
+		"items of nothing":  strings.Repeat("  -\n", 1<<20),
 		"sides that double": strings.Repeat("<<<<<<< a\n=======\n>>>>>>> b\n", 40),
 		"paths and sums":    paths + strings.Repeat("    sha256: a\n    sha256: b\n", 40_000),
-		"sums without end":  "<<<<<<< a\n=======\n>>>>>>> b\n" + sums(300_000),
+		"sums without end":  "<<<<<<< a\n=======\n>>>>>>> b\n" + sums(150_000),
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := bundleOf(t, "vanilla", "helm")
@@ -769,7 +769,7 @@ func TestABundleOfManyLargeFilesIsRefused(t *testing.T) {
 	dir := bundleOf(t, "vanilla", "helm")
 	files := map[string]string{}
 	for i := range 20 {
-		files[fmt.Sprintf("large%d", i)] = strings.Repeat("#", 15<<20)
+		files[fmt.Sprintf("large%d", i)] = strings.Repeat("#", 5<<20)
 	}
 	forge(t, dir, files)
 	for _, args := range [][]string{
