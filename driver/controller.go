@@ -18,7 +18,6 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/provision"
 	"github.com/cinder-csi/cinder-csi/driver/snapshot"
 	"github.com/cinder-csi/cinder-csi/driver/telemetry"
-	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
 )
 
@@ -76,22 +75,22 @@ func (p *process) newCloud(work context.Context, name string, shared *sharedByCl
 	}
 	at := p.startHubs(work, openstack.NewCurrent(live.Current, log), name, shared.hubs)
 	owner, locks, recent := idempotent.Owner{Driver: p.cfg.DriverName, Cluster: p.cfg.Cluster, Common: p.cfg.VolumeMetadata}, &inflight.Locks{}, &observe.Recent{}
-	owned, protects := volume.Cloud(at.cloud), p.cfg.ProtectOthers != config.Off
+	protects := p.cfg.ProtectOthers != config.Off
 	if protects {
-		owned = ownership.Guard(at.cloud, ownership.Rule{Owner: owner, Strict: p.cfg.ProtectOthers == config.Strict, Servers: p.cfg.ServerMetadata})
+		at = ownership.Guard(at, ownership.Rule{Owner: owner, Strict: p.cfg.ProtectOthers == config.Strict, Servers: p.cfg.ServerMetadata})
 	}
 	requests := &inflight.Calls{} // of all three services; attachments drains them
-	attachments := attach.New(owned, at.volumes, attach.Options{
+	attachments := attach.New(at.Cloud, at.Volumes, attach.Options{
 		Locks: locks, Requests: requests, Recent: recent, ServerMetadata: p.cfg.ServerMetadata, Log: log,
 	})
 	p.beside(work, "the drain", func() error { drain(work, attachments); return nil })
 	p.beside(work, "the first login", func() error { logLogin(work, live.Current, loggedIn, log); return nil })
 	return controller.Cloud{
-		Volumes: provision.New(owned, at.volumes, provision.Options{
+		Volumes: provision.New(at.Cloud, at.Volumes, provision.Options{
 			Owner: owner, Locks: locks, Requests: requests, Recent: recent, Log: log, CountDuplicate: shared.duplicates.Of(name), ObserveQuotas: shared.quota.Saw,
 		}),
 		Attachments: attachments,
-		Snapshots: snapshot.New(owned, at.volumes, at.snapshots, at.backups, snapshot.Options{
+		Snapshots: snapshot.New(at.Cloud, at.Volumes, at.Snapshots, at.Backups, snapshot.Options{
 			Owner: owner, Locks: locks, Requests: requests, KeepHidden: protects, Log: log, CountDuplicate: shared.duplicates.Of(name),
 		}),
 	}, nil

@@ -5,10 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/pprof"
 	"net/netip"
+	"net/url"
 	"slices"
 	"sync"
 	"time"
@@ -25,7 +27,7 @@ import (
 // node. /debug/operations, and with --pprof /debug/pprof/, are for clients of the same host or pod only.
 func pages(cfg config.Config, registry prometheus.Gatherer, ready, started func(ctx context.Context) error, operations *operation.List) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("/metrics", oneAtATime(promhttp.HandlerFor(registry, promhttp.HandlerOpts{})))
+	mux.Handle("/metrics", sharedPage(promhttp.HandlerFor(registry, promhttp.HandlerOpts{})))
 	mux.HandleFunc("/healthz", func(http.ResponseWriter, *http.Request) {})
 	mux.Handle("/readyz", readinessPage(ready))
 	mux.Handle("/startupz", readinessPage(started))
@@ -38,30 +40,34 @@ func pages(cfg config.Config, registry prometheus.Gatherer, ready, started func(
 	return mux
 }
 
-// oneAtATime makes one answer at a time, in memory. So it takes the memory of one, and a client that does not read its answer delays nobody.
-func oneAtATime(page http.Handler) http.Handler {
-	making := make(chan struct{}, 1)
+// sharedPage makes one answer for all requests of a second. So they cost the time and the memory of one, however many come. All get the same form,
+// whatever they accept. A client that does not read its answer delays nobody.
+func sharedPage(page http.Handler) http.Handler {
+	latest := newShared(time.Second, func(ctx context.Context) *inMemory {
+		answer := &inMemory{header: http.Header{}, status: http.StatusOK}
+		page.ServeHTTP(answer, (&http.Request{Method: http.MethodGet, URL: &url.URL{}}).WithContext(ctx))
+		return answer
+	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		select {
-		case making <- struct{}{}:
-		case <-r.Context().Done():
-			return
+		answer, err := latest.get(r.Context())
+		if err != nil {
+			return // the client has gone
 		}
-		answer := inMemory{ResponseWriter: w}
-		func() {
-			defer func() { <-making }()
-			page.ServeHTTP(&answer, r)
-		}()
-		_, _ = answer.text.WriteTo(w) // the client has gone, or gets it all
+		maps.Copy(w.Header(), answer.header)
+		w.WriteHeader(answer.status)
+		_, _ = w.Write(answer.text.Bytes()) // the client has gone, or gets it all
 	})
 }
 
-// inMemory keeps the text of an answer.
+// inMemory keeps an answer.
 type inMemory struct {
-	http.ResponseWriter
-	text bytes.Buffer
+	header http.Header
+	status int
+	text   bytes.Buffer
 }
 
+func (a *inMemory) Header() http.Header            { return a.header }
+func (a *inMemory) WriteHeader(status int)         { a.status = status }
 func (a *inMemory) Write(text []byte) (int, error) { return a.text.Write(text) }
 
 // answerTime is how long an answer may take. net/http/pprof adds the time that it measures.

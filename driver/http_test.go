@@ -8,6 +8,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -121,6 +123,87 @@ func TestClientsThatHoldConnectionsShutNobodyOut(t *testing.T) {
 	}
 }
 
+// However many clients request the metrics, and however often, the driver makes them once a second. Each client gets what it asks for, and nobody holds
+// a text of its own.
+func TestAnyNumberOfClientsShareTheMetricsOfASecond(t *testing.T) {
+	const takes = 100 * time.Millisecond
+	var made, shown int
+	gatherer := prometheus.NewRegistry()
+	gatherer.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "made"}, func() float64 {
+		made++
+		now := time.Now().UnixMilli() % 1e9
+		time.Sleep(takes)
+		return float64(now)
+	}))
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		listener, ended := memnet.Listen(), make(chan error, 1)
+		go func() { ended <- ServeHTTP(ctx, listener, pages(config.Config{}, gatherer, nil, nil, nil)) }()
+		begin := time.Now()
+		for tick := range 300 { // 1,000 clients a second, which leave without an answer, and a scrape that wants one
+			for range 10 {
+				conn, err := listener.Dial(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer conn.Close()
+				go func() {
+					_, _ = io.WriteString(conn, "GET /metrics HTTP/1.1\r\nHost: driver\r\nAccept-Encoding: gzip\r\n\r\n")
+				}()
+			}
+			time.Sleep(10 * time.Millisecond)
+			if tick%20 != 0 {
+				continue
+			}
+			client, requested := http.Client{Transport: &http.Transport{DialContext: listener.DialContext}}, time.Now()
+			resp, err := client.Get("http://driver/metrics")
+			if err != nil {
+				t.Fatalf("after %v: %v", time.Since(begin), err)
+			}
+			text, _ := io.ReadAll(resp.Body)
+			_ = resp.Body.Close()
+			_, value, _ := strings.Cut(string(text), "\nmade ")
+			at, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
+			if age := requested.UnixMilli()%1e9 - int64(at); err != nil || age >= 1000 {
+				t.Fatalf("the scrape is %d ms old, %v: %q", age, err, text)
+			}
+			shown++
+		}
+		if seconds := int(time.Since(begin)/time.Second) + 1; made > seconds {
+			t.Errorf("%d scrapes in %d seconds, and the driver made the metrics %d times", shown, seconds, made)
+		}
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+
+		page, texts := pages(config.Config{}, gatherer, nil, nil, nil), &distinct{seen: map[*byte]bool{}}
+		for range mostConnections {
+			go page.ServeHTTP(texts, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", http.NoBody))
+		}
+		time.Sleep(time.Second)
+		if len(texts.seen) != 1 {
+			t.Errorf("%d clients hold %d texts", mostConnections, len(texts.seen))
+		}
+		time.Sleep(answerTime)
+	})
+}
+
+// distinct counts the texts that clients hold.
+type distinct struct {
+	mu   sync.Mutex
+	seen map[*byte]bool
+}
+
+func (*distinct) Header() http.Header { return http.Header{} }
+func (*distinct) WriteHeader(int)     {}
+func (d *distinct) Write(text []byte) (int, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.seen[&text[0]] = true
+	return len(text), nil
+}
+
 // counted counts the connections that the server has not closed.
 type counted struct {
 	*memnet.Listener
@@ -185,10 +268,10 @@ func TestDebugPagesAreServedToLoopbackClientsOnly(t *testing.T) {
 
 func TestACallerThatLeavesDoesNotSpoilTheReadinessOfOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		check := newSharedCheck(func(ctx context.Context) error {
+		check := sharedCheck(func(ctx context.Context) error {
 			time.Sleep(time.Second)
 			return ctx.Err()
-		}).check
+		})
 		leaving, leave := context.WithTimeout(t.Context(), time.Millisecond)
 		defer leave()
 		go func() { _ = check(leaving) }()

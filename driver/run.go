@@ -95,7 +95,7 @@ func Run(ctx context.Context, cfg config.Config, deps Dependencies) error {
 
 	var services rpc.Services
 	checks := newCloudChecks(p.clouds(), func() []*cloud.Live { return p.conf.clouds }, telemetry.NewChecks(p.registry), p.log)
-	ready := newSharedCheck(checks.ready).check
+	ready := sharedCheck(checks.ready)
 	started := newStartup(len(p.clouds()), ready)
 	onStartup := started.ready
 	if cfg.Controller {

@@ -9,16 +9,8 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// waiting is a cloud with the waiters for its objects.
-type waiting struct {
-	cloud     volume.Cloud
-	volumes   volume.Waiter
-	snapshots volume.SnapshotWaiter
-	backups   volume.SnapshotWaiter
-}
-
 // startHubs starts the status hubs of a cloud, which run until work ends.
-func (p *process) startHubs(work context.Context, adapter *openstack.Cloud, name string, hubs *telemetry.Hubs) waiting {
+func (p *process) startHubs(work context.Context, adapter *openstack.Cloud, name string, hubs *telemetry.Hubs) volume.WaitingCloud {
 	volumes := status.NewHub(adapter).WithMeter(hubs.Of(name, "volume"))
 	snapshots := status.NewSnapshotHub(adapter).WithMeter(hubs.Of(name, "snapshot"))
 	backups := status.NewBackupHub(adapter).WithMeter(hubs.Of(name, "backup"))
@@ -26,5 +18,5 @@ func (p *process) startHubs(work context.Context, adapter *openstack.Cloud, name
 	for _, run := range []func(context.Context) error{volumes.Run, snapshots.Run, backups.Run, servers.Run} {
 		p.beside(work, "a status hub of cloud "+name, func() error { return ended(run(work)) })
 	}
-	return waiting{openstack.Shared{Cloud: adapter, Volumes: volumes, Servers: servers}, volumes, snapshots, backups}
+	return volume.WaitingCloud{Cloud: openstack.Shared{Cloud: adapter, Volumes: volumes, Servers: servers}, Volumes: volumes, Snapshots: snapshots, Backups: backups}
 }

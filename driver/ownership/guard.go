@@ -9,15 +9,41 @@ import (
 
 const volumeNoun, snapshotNoun, backupNoun = "volume", "volume snapshot", "volume backup"
 
-// guard is a cloud whose reads return only what the driver may act on. Everything else is NotOwned. The waiters of a cloud see its objects as
-// they are: a call waits only for an object that it has read here.
+// guard is a cloud whose reads return only what the driver may act on. Everything else is NotOwned.
 type guard struct {
 	volume.Cloud
 	rule Rule
 }
 
 // Guard returns a cloud that leaves alone what does not belong to the cluster of the rule.
-func Guard(c volume.Cloud, r Rule) volume.Cloud { return guard{c, r} }
+func Guard(c volume.WaitingCloud, r Rule) volume.WaitingCloud {
+	g := guard{c.Cloud, r}
+	return volume.WaitingCloud{
+		Cloud: g, Volumes: waiter[volume.ID, volume.Volume]{c.Volumes.Await, g.checkVolume},
+		Snapshots: waiter[volume.SnapshotID, volume.Snapshot]{c.Snapshots.Await, g.checkSnapshot},
+		Backups:   waiter[volume.SnapshotID, volume.Snapshot]{c.Backups.Await, g.checkSnapshot},
+	}
+}
+
+// waiter returns only what the driver may act on. A wait takes minutes, and the object may get another owner meanwhile.
+type waiter[ID, T any] struct {
+	await func(ctx context.Context, id ID, done func(object T, ok bool) (bool, error)) (T, error)
+	check func(ctx context.Context, object T) error
+}
+
+// Await asks whose the object is once the wait ends, also before an error of done tells about it.
+func (w waiter[ID, T]) Await(ctx context.Context, id ID, done func(object T, ok bool) (bool, error)) (T, error) {
+	return w.await(ctx, id, func(object T, ok bool) (bool, error) {
+		ended, err := done(object, ok)
+		if !ok || !ended && err == nil {
+			return ended, err
+		}
+		if refusal := w.check(ctx, object); refusal != nil {
+			return true, refusal
+		}
+		return ended, err
+	})
+}
 
 func (g guard) checkVolume(ctx context.Context, v volume.Volume) error {
 	answer, err := g.volume(ctx, v)

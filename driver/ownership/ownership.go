@@ -8,7 +8,6 @@ package ownership
 
 import (
 	"context"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -81,10 +80,11 @@ func (g guard) volume(ctx context.Context, v volume.Volume) (verdict, error) {
 		return answer, nil
 	}
 	attachments := v.Attachments
-	if len(attachments) == 0 && slices.Contains([]volume.Status{volume.Reserved, volume.Attaching, volume.Detaching}, v.Status) {
-		var err error // Cinder shows only complete attachments with the volume; a shelved server has a reservation
+	// Cinder shows only complete attachments with the volume. A server that is shelved or rebuilt has a reservation, in several statuses.
+	if len(attachments) == 0 && v.Status != volume.Available {
+		var err error
 		if attachments, err = g.Cloud.VolumeAttachments(ctx, v.ID); err != nil {
-			return answer, volume.IgnoreNotFound(err)
+			return answer, err
 		}
 	}
 	for _, a := range attachments[:min(len(attachments), mostServers)] {
@@ -122,7 +122,7 @@ func (g guard) snapshot(ctx context.Context, p volume.Snapshot) (verdict, error)
 func (g guard) allow(noun, id string, answer verdict, err error) error {
 	object := strings.TrimPrefix(noun, "volume ") + " " + id
 	switch kind := volume.KindOf(err); {
-	case err != nil && (kind == volume.PermissionDenied || kind == volume.Unimplemented):
+	case err != nil && (kind == volume.PermissionDenied || kind == volume.Unimplemented || kind == volume.NotFound):
 		return volume.Errorf(volume.NotOwned, "the driver cannot read whose %s is, so it leaves that alone (--protect-other-clusters): %w", object, err)
 	case err != nil:
 		return err

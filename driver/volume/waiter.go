@@ -14,3 +14,11 @@ type SnapshotWaiter interface {
 	// Await does for a snapshot or backup what Waiter.Await does for a volume.
 	Await(ctx context.Context, id SnapshotID, done func(p Snapshot, ok bool) (bool, error)) (Snapshot, error)
 }
+
+// WaitingCloud is a cloud with the waiters for its objects.
+type WaitingCloud struct {
+	Cloud     Cloud
+	Volumes   Waiter
+	Snapshots SnapshotWaiter
+	Backups   SnapshotWaiter
+}

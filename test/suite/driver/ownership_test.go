@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/cinder-csi/cinder-csi/driver/contract"
+	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
 	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
@@ -95,6 +96,8 @@ type belonging struct {
 	cluster string // of the driver; two unless it is set
 	args    []string
 	prepare func(t *testing.T, sim *openstacksim.Sim, o objects)
+	// later changes whose the objects are, while an RPC waits. Without it nothing changes.
+	later func(t *testing.T, sim *openstacksim.Sim, o objects)
 	// refused are the protections with which the driver leaves the objects alone.
 	refused []string
 	only    func(rpc controllerRPC) bool // nil means every RPC
@@ -110,6 +113,28 @@ func unmarkedOn(t *testing.T, sim *openstacksim.Sim, o objects, tags ...string) 
 	}
 	unmark(t, sim, true, true)
 	sim.SetServerTags(o.az1, tags...)
+}
+
+// marked gives the objects the mark of a cluster.
+func marked(t *testing.T, sim *openstacksim.Sim, cluster string) {
+	t.Helper()
+	metadata := map[string]string{contract.MetadataCluster: cluster}
+	rewrite(t, sim, func(v *openstacksim.VolumeState) { v.Metadata = metadata }, func(p *openstacksim.SnapshotState) { p.Metadata = metadata })
+}
+
+// inStatus sets the status of the volumes, and of the snapshots and backups.
+func inStatus(sim *openstacksim.Sim, o objects, volumes, snapshots string) {
+	for _, id := range []string{o.volume, o.source, o.attached} {
+		sim.ResetStatus(id, volumes)
+	}
+	for _, id := range []string{o.snapshot, o.backup} {
+		sim.ResetStatus(id, snapshots)
+	}
+}
+
+// waits reports whether an RPC waits for an object that it names. A create from a source does not: a retry comes.
+func (rpc controllerRPC) waits() bool {
+	return rpc.operation != "" && !strings.Contains(rpc.name, "CreateVolume")
 }
 
 const off, protect, strict = "--protect-other-clusters=false", "--protect-other-clusters", "--protect-other-clusters=strict"
@@ -163,6 +188,30 @@ var belongings = []belonging{
 			rewrite(t, sim, func(v *openstacksim.VolumeState) { v.Name = "" }, func(p *openstacksim.SnapshotState) { p.Name = "" })
 		},
 	},
+	{
+		name: "mine until another cluster marks it", refused: []string{protect, strict}, only: controllerRPC.waits, failsAnyway: true,
+		prepare: func(t *testing.T, sim *openstacksim.Sim, o objects) {
+			marked(t, sim, "two")
+			inStatus(sim, o, "uploading", "backing-up")
+		},
+		later: func(t *testing.T, sim *openstacksim.Sim, o objects) {
+			marked(t, sim, "one")
+			inStatus(sim, o, "available", "available")
+			sim.ResetStatus(o.attached, "in-use")
+		},
+	},
+	{
+		name: "mine until the server is excluded", args: []string{"--server-metadata=role=of-cluster-two"}, failsAnyway: true,
+		refused: []string{protect, strict}, only: controllerRPC.waits,
+		prepare: func(t *testing.T, sim *openstacksim.Sim, o objects) {
+			unmarkedOn(t, sim, o, "role=of-cluster-two")
+			inStatus(sim, o, "uploading", "backing-up")
+		},
+		later: func(_ *testing.T, sim *openstacksim.Sim, o objects) {
+			sim.SetServerTags(o.az1)
+			inStatus(sim, o, "in-use", "available")
+		},
+	},
 }
 
 func (rpc controllerRPC) is(other controllerRPC) bool { return rpc.name == other.name }
@@ -177,7 +226,7 @@ func TestWhoseAnObjectIsDecidesEveryRPC(t *testing.T) {
 			for _, rpc := range slices.Concat(controllerRPCs, byName, byID) {
 				switch {
 				case slices.Contains(namesNothing, rpc.name), has.only != nil && !has.only(rpc):
-				case has.refuses(protection, rpc) || rpc.reads():
+				case has.later == nil && (has.refuses(protection, rpc) || rpc.reads()):
 					together = append(together, rpc)
 				default:
 					alone = append(alone, []controllerRPC{rpc}...)
@@ -223,6 +272,9 @@ func (has belonging) decide(t *testing.T, protection string, rpcs []controllerRP
 	o := newObjects(t, startWith(t, sim, "--cluster=one"))
 	d := has.start(t, sim, o, protection)
 	sim.ResetRequests()
+	if has.later != nil {
+		time.AfterFunc(20*time.Second, func() { has.later(t, sim, o) })
+	}
 	for _, rpc := range rpcs {
 		err := rpc.call(asSidecar(t), d, o)
 		switch refused := has.refuses(protection, rpc); {
@@ -236,6 +288,32 @@ func (has belonging) decide(t *testing.T, protection string, rpcs []controllerRP
 		if has.refuses(protection, rpc) {
 			wantNoWrites(t, sim)
 		}
+	}
+}
+
+// Cinder shows only complete attachments with a volume. Nova makes an empty one while it rebuilds a server, and a failed attach or detach leaves
+// another. Only an available volume has none.
+func TestAnAttachmentThatIsNotShownDecidesInEveryStatus(t *testing.T) {
+	for _, status := range volume.Statuses() {
+		if status == volume.Available {
+			continue
+		}
+		has := belonging{
+			args: []string{"--server-metadata=role=of-cluster-two"}, refused: []string{protect},
+			prepare: func(t *testing.T, sim *openstacksim.Sim, o objects) {
+				unmarkedOn(t, sim, o)
+				for _, id := range []string{o.volume, o.source, o.attached} {
+					testenv.Must(t, sim.SetAttachmentStatus(id, o.az1, "reserved"))
+				}
+				inStatus(sim, o, string(status), "available")
+			},
+		}
+		t.Run(string(status), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				has.decide(t, protect, slices.DeleteFunc(slices.Concat(controllerRPCs, byName, byID), func(rpc controllerRPC) bool { return slices.Contains(namesNothing, rpc.name) }))
+			})
+		})
 	}
 }
 
@@ -326,6 +404,9 @@ func TestWhoseAnObjectIsStaysUnknownWhereTheDriverMayNotRead(t *testing.T) {
 		"the attachments of a volume": {path: "/volume/v3/*/attachments", with: 403, shelved: true, code: codes.PermissionDenied, call: func(t *testing.T, d *instance, o objects) error {
 			return outcome(d.ControllerGetVolume(asSidecar(t), &csi.ControllerGetVolumeRequest{VolumeId: o.attached}))
 		}},
+		"the attachments of a volume, which the cloud hides": {path: "/volume/v3/*/attachments", with: 404, shelved: true, code: codes.PermissionDenied, call: func(t *testing.T, d *instance, o objects) error {
+			return outcome(d.ControllerGetVolume(asSidecar(t), &csi.ControllerGetVolumeRequest{VolumeId: o.attached}))
+		}},
 		"the server of a volume": {path: "/compute/v2.1/servers/*", with: 403, code: codes.PermissionDenied, call: func(t *testing.T, d *instance, o objects) error {
 			return outcome(d.ControllerExpandVolume(asSidecar(t), larger(o.attached, 2<<30, 0)))
 		}},
@@ -355,7 +436,7 @@ func TestListsLeaveOutWhatBelongsToAnotherCluster(t *testing.T) {
 	for _, has := range belongings {
 		for _, protection := range []string{off, protect, strict} {
 			for _, limit := range []int32{0, 1} {
-				if has.name == "missing in the list" {
+				if has.name == "missing in the list" || has.later != nil {
 					continue
 				}
 				t.Run(has.name+" "+strings.TrimLeft(protection, "-")+" in pages of "+strconv.Itoa(int(limit)), func(t *testing.T) {

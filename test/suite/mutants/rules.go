@@ -331,6 +331,12 @@ var Rules = []mutant.Mutant{
 	{Name: "owner-backup", Rule: "whose a backup is is asked where it is read", Edits: []mutant.Edit{
 		edit("driver/ownership", "return checked(ctx, b, err, g.checkSnapshot)", "return b, err"),
 	}, CaughtBy: test("./test/suite/driver", "^TestWhoseAnObjectIsDecidesEveryRPC$/^no_name_protect-other-clusters=strict$")},
+	{Name: "owner-waiter", Rule: "whose an object is is asked again at the end of a wait", Edits: []mutant.Edit{
+		edit("driver/ownership", "if !ok || !ended && err == nil {", "if true {"),
+	}, CaughtBy: test("./test/suite/driver", "^TestWhoseAnObjectIsDecidesEveryRPC$/^mine_until_another_cluster_marks_it_protect-other-clusters=strict_ControllerExpandVolume$")},
+	{Name: "owner-not-shown", Rule: "the attachments that Cinder does not show with a volume decide too", Edits: []mutant.Edit{
+		edit("driver/ownership", "if len(attachments) == 0 && v.Status != volume.Available {", "if len(attachments) == 0 && v.Status == volume.Reserved {"),
+	}, CaughtBy: test("./test/suite/driver", "^TestAnAttachmentThatIsNotShownDecidesInEveryStatus$/^downloading$")},
 	{Name: "owner-volumes-named", Rule: "whose a volume is is asked where its name is searched", Edits: []mutant.Edit{
 		edit("driver/ownership", "return named(ctx, found, err, g.checkVolume)", "return found, err"),
 	}, CaughtBy: test("./test/suite/driver", "^TestWhoseAnObjectIsDecidesEveryRPC$/^unmarked_of_a_marked_volume_protect-other-clusters=strict$")},
