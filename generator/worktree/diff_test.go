@@ -2,6 +2,7 @@ package worktree
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -26,6 +27,42 @@ func TestDiffIsUnified(t *testing.T) {
 		got := FileChange{Path: "f", Old: c.old, New: c.new}.Diff()
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.name, diff)
+		}
+	}
+}
+
+// plan.yaml may be another person's, and it can name any file of the directory, such as one with credentials that git ignores.
+func TestADiffShowsOnlyWhatARunWroteOrReplaces(t *testing.T) {
+	const secret = "password: hunter2\n"
+	wrote := func(content string) string { return string(tree(t, map[string]string{"a.yaml": content})[PlanFile]) }
+	both := mergedPlan(t, tree(t, map[string]string{"a.yaml": secret}), tree(t, map[string]string{"a.yaml": "theirs\n"}), "a.yaml")
+	for _, c := range []struct {
+		name, plan, content string
+		wanted, shown       bool
+	}{
+		{name: "an earlier run wrote it", plan: wrote(secret), content: secret, shown: true},
+		{name: "one branch wrote it", plan: both, content: secret, shown: true},
+		{name: "both branches wrote it", plan: both, content: conflict(secret, "theirs\n"), shown: true},
+		{name: "this run replaces it", plan: wrote("1"), content: secret, wanted: true, shown: true},
+		{name: "no run wrote it", plan: wrote("1"), content: secret},
+		{name: "neither branch wrote it", plan: both, content: secret + "mine\n"},
+		{name: "no sum can be read", plan: wrote(secret) + "- [\n", content: secret},
+	} {
+		dir := t.TempDir()
+		write(t, filepath.Join(dir, PlanFile), c.plan)
+		write(t, filepath.Join(dir, "a.yaml"), c.content)
+		want := map[string]string{"b.yaml": "1"}
+		if c.wanted {
+			want["a.yaml"] = "2\n"
+		}
+		d, _ := Open(dir)
+		changes, err := d.Changes(tree(t, want))
+		if err != nil || len(changes) != 3 {
+			t.Fatalf("%s: want three changes, got %+v, %v", c.name, changes, err)
+		}
+		diff := changes[0].Diff()
+		if changes[0].Path != "a.yaml" || !strings.Contains(diff, "a/a.yaml") || strings.Contains(diff, "hunter2") != c.shown {
+			t.Errorf("%s: want its content shown %t, got %s", c.name, c.shown, diff)
 		}
 	}
 }

@@ -88,7 +88,7 @@ func Open(dir string) (*Dir, error) {
 	}
 	for _, f := range p.Files {
 		if !isFile(f.Path) {
-			return d, &NotOurs{Problems: []string{fmt.Sprintf("%s: lists %q, which is no file below the directory; restore it", filepath.Join(dir, PlanFile), f.Path)}}
+			return d, &NotOurs{Problems: []string{fmt.Sprintf("%s: lists %q, which is no file of a bundle; restore it", filepath.Join(dir, PlanFile), f.Path)}}
 		}
 	}
 	for _, f := range p.Files {
@@ -101,9 +101,9 @@ func Open(dir string) (*Dir, error) {
 	return d, nil
 }
 
-// isFile is whether plan.yaml may list a path: it is below the directory, and can be printed.
+// isFile is whether plan.yaml may list a path: it is below the directory and can be printed. A name with a dot in front may be git's.
 func isFile(p string) bool {
-	return fs.ValidPath(p) && p != "." && p != PlanFile && !strings.ContainsFunc(p, notInAName)
+	return fs.ValidPath(p) && !strings.Contains("/"+p, "/.") && p != PlanFile && !strings.ContainsFunc(p, notInAName)
 }
 
 // Files are the paths and hashes of a tree, sorted: what a Plan lists.
@@ -230,8 +230,8 @@ func named(p string, err error) error {
 	return fmt.Errorf("%s: %w", p, of.Err)
 }
 
-// notInAName says that a character has no place in the name of a bundle's file.
-func notInAName(r rune) bool { return !unicode.IsPrint(r) || r == '\\' }
+// notInAName says that a character has no place in the name of a bundle's file. On Windows, git~1 may be .git.
+func notInAName(r rune) bool { return !unicode.IsPrint(r) || r == '\\' || r == '~' }
 
 // Action is what a run would do to one file.
 type Action string
@@ -251,6 +251,7 @@ type FileChange struct {
 	New    []byte // as wanted; nil where it is to be removed
 	// HandEdited: not as the earlier run left it. Foreign: no earlier run wrote it.
 	HandEdited, Foreign bool
+	Unknown             bool   // no run wrote Old, and this one writes no such file: it may hold a password
 	Misleads            bool   // Foreign, and other tools build by it, or take it for another file
 	Replaces            string // Misleads: the name of the bundle that is the same where case does not count
 }
@@ -382,6 +383,7 @@ func (d *Dir) change(p string, want map[string][]byte) (FileChange, bool, error)
 	known := d.Plan != nil || d.Damaged != ""
 	c.Foreign = !ours && (p != PlanFile || !known)
 	c.HandEdited = d.isEdited(p, old) || p == PlanFile && known && !d.Merged && (d.Damaged != "" || planEdited(old))
+	c.Unknown = !wanted && (c.HandEdited || len(d.hashes[p]) == 0)
 	return c, !wanted || !bytes.Equal(old, content), nil
 }
 

@@ -349,16 +349,18 @@ func TestAMissingFileIsNamed(t *testing.T) {
 func TestAPlanThatPointsOutsideIsRefused(t *testing.T) {
 	outside := filepath.Join(t.TempDir(), "precious")
 	write(t, outside, "x")
-	for _, p := range []string{"../precious", outside, "a/../../precious", ".", "", "plan.yaml"} {
+	for _, p := range []string{"../precious", outside, "a/../../precious", ".", "", "plan.yaml", ".git/HEAD", ".env", "base/.hidden/x", "...", "git~1/HEAD"} {
 		dir := filepath.Join(filepath.Dir(outside), "dir")
-		text, err := v1alpha1.YAML(v1alpha1.Plan{APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.KindPlan, Files: []v1alpha1.File{{Path: p, SHA256: hash([]byte("x"))}}})
+		text, err := PlanText(v1alpha1.Plan{APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.KindPlan, Files: []v1alpha1.File{{Path: p, SHA256: hash([]byte("x"))}}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		write(t, filepath.Join(dir, PlanFile), string(text))
-		var notOurs *NotOurs
-		if _, err := Open(dir); !errors.As(err, &notOurs) {
-			t.Errorf("%q: want NotOurs, got %v", p, err)
+		for _, text := range []string{string(text), string(text) + "- [\n"} { // also one that nobody can read
+			write(t, filepath.Join(dir, PlanFile), text)
+			var notOurs *NotOurs
+			if d, err := Open(dir); !errors.As(err, &notOurs) || len(d.hashes) > 0 {
+				t.Errorf("%q: want NotOurs and no such file, got %v, %v", p, d.hashes, err)
+			}
 		}
 	}
 }

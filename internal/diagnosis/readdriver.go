@@ -79,13 +79,21 @@ func (r *reader) readControllers(ctx context.Context) {
 	case err != nil:
 		r.gap(theControllers+" of the driver", err)
 	default:
-		r.readings.Controllers = r.trusted(ctx, all)
+		r.readings.Controllers = r.trusted(ctx, withoutMirrors(all))
 	}
 }
 
 func (r *reader) controllersIn(ctx context.Context, namespace string) []corev1.Pod {
 	path := "/api/v1/namespaces/" + url.PathEscape(namespace) + "/pods"
-	return selectedIn[corev1.Pod](ctx, r, r.controllerCluster(), theControllers+" of the driver in namespace "+namespace, path, cluster.Selector{Labels: controllerLabels})
+	return withoutMirrors(selectedIn[corev1.Pod](ctx, r, r.controllerCluster(), theControllers+" of the driver in namespace "+namespace, path, cluster.Selector{Labels: controllerLabels}))
+}
+
+// withoutMirrors leaves out mirror pods. A kubelet may make one in any namespace and with any labels, and Kubernetes keeps the annotation.
+func withoutMirrors(pods []corev1.Pod) []corev1.Pod {
+	return slices.DeleteFunc(pods, func(p corev1.Pod) bool {
+		_, mirror := p.Annotations[corev1.MirrorPodAnnotationKey]
+		return mirror
+	})
 }
 
 // trusted are the pods whose account a ClusterRoleBinding of the driver names. Anybody may give a pod the labels of the controller; only an

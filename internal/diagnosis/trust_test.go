@@ -3,6 +3,7 @@ package diagnosis_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"net/http"
 	"path/filepath"
@@ -67,6 +68,36 @@ func TestLabelsDoNotMakeAPodTheController(t *testing.T) {
 			text, _ := json.Marshal(report.Steps)
 			if slices.Contains(asked, "team-evil") || strings.Contains(string(text), "team-evil") {
 				t.Errorf("the impostor is believed: asked %q, %s", asked, text)
+			}
+		})
+	}
+}
+
+// A kubelet may make a mirror pod in each namespace, with any labels, and answers for its page. Such a pod has no account.
+func TestAMirrorPodIsNeverTheController(t *testing.T) {
+	denied := diagnosistest.Answer{Status: http.StatusForbidden, Body: json.RawMessage(`{"message": "forbidden"}`)}
+	pods := ok(`{"items": [{"metadata": {"namespace": "cinder-csi", "name": "mirror", "annotations": {"kubernetes.io/config.mirror": ""}}},
+		{"metadata": {"namespace": "cinder-csi", "name": "c-0"}, "spec": {"serviceAccountName": "c"}}]}`)
+	bindings := ok(`{"items": [{"subjects": [{"kind": "ServiceAccount", "namespace": "cinder-csi", "name": "c"}]}]}`)
+	for _, test := range []struct {
+		name, namespace string
+		all, bindings   diagnosistest.Answer
+		want            int
+	}{
+		{"with --driver-namespace", "cinder-csi", pods, bindings, 1},
+		{"without the right to list all pods", "", denied, bindings, 1},
+		{"without the right to read bindings", "", pods, denied, 1},
+		{"with all rights", "", pods, bindings, 1},
+		{"with no binding", "", pods, ok(`{"items": []}`), 0}, // then a gap names the pod that may be the driver
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			from := nodeSources(diagnosistest.Replay{
+				"GET /api/v1/" + controllerPods: test.all, "GET /api/v1/namespaces/cinder-csi/" + controllerPods: pods, bindingsPath: test.bindings,
+			})
+			from.Namespace = test.namespace
+			got := diagnosis.ReadDriverPods(t.Context(), from, "")
+			if text := fmt.Sprint(got); len(got.Pods) != test.want || strings.Contains(text, "mirror") || !strings.Contains(text, "cinder-csi/c-0") {
+				t.Errorf("want the pod of the driver alone, got %s", text)
 			}
 		})
 	}

@@ -121,10 +121,10 @@ func TestTheLimitOfACheckIsBelowWhatTheNodeHas(t *testing.T) {
 	const mib, gib = 1 << 20, 1 << 30
 	meminfo := "MemTotal: 9 kB\nMemAvailable:   8388608 kB\n"
 	for _, c := range []struct {
-		name, meminfo, most, used string
-		size                      volume.Size
-		granted                   uint64 // to another check
-		want                      uint64
+		name, meminfo, most, used, stat string
+		size                            volume.Size
+		granted                         uint64 // to another check
+		want                            uint64
 	}{
 		{name: "a small disk", meminfo: meminfo, size: volume.GiB(1), want: 80 * mib},
 		{name: "a part of a GiB", meminfo: meminfo, size: 1, want: 80 * mib},
@@ -140,8 +140,18 @@ func TestTheLimitOfACheckIsBelowWhatTheNodeHas(t *testing.T) {
 		{name: "another check may take all of the container", meminfo: meminfo, most: "2147483648\n", used: "1073741824\n", granted: gib, want: 64 * mib},
 		{name: "nothing is left, and no other check runs", meminfo: meminfo, most: "1000\n", used: "2000\n", size: volume.GiB(1000), want: 64 * mib},
 		{name: "no meminfo", most: "8589934592\n", used: "0\n", size: volume.GiB(1000), want: 7 * gib},
+		// The kernel drops the cache before a program of the container lacks memory. A check of a large disk fills it.
+		{name: "pages that were read once", most: "8589934592\n", used: "8589934592\n", stat: "anon 1\nfile 8589934592\ninactive_file 8589934592\n", size: volume.GiB(1000), want: 7 * gib},
+		{name: "pages that were read again", most: "8589934592\n", used: "8589934592\n", stat: "active_file 8589934592\n", size: volume.GiB(1000), want: 7 * gib},
+		{name: "pages of both kinds, and others", most: "8589934592\n", used: "8589934592\n", stat: "anon 4294967296\nshmem 1\ninactive_anon 1\ninactive_file 2147483648\nactive_file 2147483648\nunevictable 1\n", size: volume.GiB(1000), want: 3584 * mib},
+		{name: "more cache than use, since one was read later", most: "8589934592\n", used: "1\n", stat: "inactive_file 2\n", size: volume.GiB(1000), want: 7 * gib},
+		{name: "no cache", most: "8589934592\n", used: "8589934592\n", stat: "inactive_file 0\nactive_file 0\n", size: volume.GiB(1000), want: 64 * mib},
 	} {
-		m := newMemory(func() (uint64, bool) { return leastOf(c.meminfo, c.most, c.used) }, func(int) uint64 { return 0 })
+		group := t.TempDir()
+		for name, text := range map[string]string{"memory.max": c.most, "memory.current": c.used, "memory.stat": c.stat} {
+			must(t, os.WriteFile(filepath.Join(group, name), []byte(text), 0o600))
+		}
+		m := newMemory(func() (uint64, bool) { return leastOf(c.meminfo, group) }, func(int) uint64 { return 0 })
 		if c.granted > 0 {
 			m.running[&grant{bytes: c.granted}] = true
 		}
@@ -149,7 +159,7 @@ func TestTheLimitOfACheckIsBelowWhatTheNodeHas(t *testing.T) {
 			t.Errorf("%s: want %d MiB, got %+v", c.name, c.want>>20, got)
 		}
 	}
-	unknown := newMemory(func() (uint64, bool) { return leastOf("", "", "") }, func(int) uint64 { return 0 })
+	unknown := newMemory(func() (uint64, bool) { return leastOf("", t.TempDir()) }, func(int) uint64 { return 0 })
 	for range 3 {
 		if g := unknown.take(volume.GiB(1)); g.bytes != 0 {
 			t.Errorf("want no limit where nobody knows what the node has, got %+v", g)

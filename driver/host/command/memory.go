@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -113,9 +114,7 @@ func usedMemory(pid int) uint64 {
 
 func availableMemory() (bytes uint64, known bool) {
 	meminfo, _ := os.ReadFile("/proc/meminfo")
-	most, _ := os.ReadFile(filepath.Join(ownGroup(), "memory.max"))
-	used, _ := os.ReadFile(filepath.Join(ownGroup(), "memory.current"))
-	return leastOf(string(meminfo), string(most), string(used))
+	return leastOf(string(meminfo), ownGroup())
 }
 
 // ownGroup is the directory of this process's cgroup v2. A privileged container has no cgroup namespace of its own, so it sees those of the machine.
@@ -143,14 +142,25 @@ func killAlone(group string) {
 }
 
 // leastOf returns what is available by meminfo or in the cgroup of the container, whichever is less. It returns false if that is unknown.
-func leastOf(meminfo, most, used string) (bytes uint64, known bool) {
+func leastOf(meminfo, group string) (bytes uint64, known bool) {
+	content := func(name string) string {
+		text, _ := os.ReadFile(filepath.Join(group, name))
+		return string(text)
+	}
 	if _, after, found := strings.Cut(meminfo, "MemAvailable:"); found {
 		_, err := fmt.Sscanf(after, "%d", &bytes)
 		known, bytes = err == nil, bytes<<10
 	}
 	var limit, current uint64
-	if _, err := fmt.Sscan(most, &limit); err == nil { // else "max", or cgroup v1
-		_, _ = fmt.Sscan(used, &current)
+	if _, err := fmt.Sscan(content("memory.max"), &limit); err == nil { // else "max", or cgroup v1
+		_, _ = fmt.Sscan(content("memory.current"), &current)
+		for line := range strings.Lines(content("memory.stat")) {
+			// The kernel drops the page cache first. The check of a large disk fills it up to the limit.
+			if name, pages, _ := strings.Cut(strings.TrimSpace(line), " "); name == "inactive_file" || name == "active_file" {
+				cached, _ := strconv.ParseUint(pages, 10, 64)
+				current -= min(current, cached)
+			}
+		}
 		if left := limit - min(limit, current); !known || left < bytes {
 			known, bytes = true, left
 		}

@@ -852,14 +852,14 @@ func TestALinkInABundleCannotShowAnotherFile(t *testing.T) {
 }
 
 func TestFileNamesOfAPlanCannotLeaveTheDirectoryOrSteerATerminal(t *testing.T) {
-	for _, name := range []string{"../x", "/etc/hostname", "a/../../x", "a\x1b[2Jb", "a\nb", "a\u202eb", `a\b`, "", ".", "plan.yaml"} {
+	for _, name := range []string{"../x", "/etc/hostname", "a/../../x", "a\x1b[2Jb", "a\nb", "a\u202eb", `a\b`, "", ".", "plan.yaml", ".git/HEAD", "base/.env"} {
 		dir := bundleOf(t, "vanilla", "helm")
 		opened := testenv.Value(worktree.Open(dir))(t)
 		opened.Plan.Files = append(opened.Plan.Files, v1alpha1.File{Path: name})
 		text := testenv.Value(worktree.PlanText(*opened.Plan))(t)
 		testfile.Write(t, filepath.Join(dir, worktree.PlanFile), text, 0o644)
 		_, stderr, code := pipeline(t, "validate", dir)
-		if code != cli.Failure || !strings.Contains(stderr, "which is no file below the directory") || steers(stderr) {
+		if code != cli.Failure || !strings.Contains(stderr, "which is no file of a bundle") || steers(stderr) {
 			t.Errorf("%q: want exit 1 and a harmless message, got %d: %q", name, code, stderr)
 		}
 	}
