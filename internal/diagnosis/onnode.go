@@ -1,6 +1,7 @@
 package diagnosis
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -8,7 +9,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/internal/cluster"
@@ -254,15 +254,19 @@ func (j *nodeJudge) volumes() {
 	for _, d := range j.report.Drivers {
 		servers[d.Server] = d.Server != ""
 	}
-	known := map[string]bool{}
+	known, inUse, drivers, states := map[string]bool{}, map[string]bool{}, map[string]string{}, j.attachments()
+	for _, v := range j.Volumes {
+		drivers[v.Name] = driverOfVolume(&v)
+	}
+	if j.Node != nil {
+		for _, name := range j.Node.Status.VolumesInUse { // kubelet says that these may be mounted
+			inUse[strings.ToLower(string(name))] = true
+		}
+	}
 	for _, row := range List(j.ListReadings).Volumes {
 		known[strings.ToLower(row.ID)] = true
-		v := j.volumeNamed(row.Volume)
-		one := VolumeOnNode{Row: row, State: j.attachment(row.Volume), Mounted: j.inUse(driverOfVolume(v), row.ID)}
-		one.Pods = []string{}
-		for _, p := range j.podsOf(*v) {
-			one.Pods = append(one.Pods, p.Name)
-		}
+		one := VolumeOnNode{Row: row, State: cmp.Or(states[row.Volume], "none"), Mounted: inUse[strings.ToLower("kubernetes.io/csi/"+drivers[row.Volume]+"^"+row.ID)]}
+		one.Pods = slices.Compact(row.Pods) // one may use a claim twice
 		atServer := slices.ContainsFunc(row.Servers, func(id string) bool { return servers[id] })
 		if one.State == "none" && !one.Mounted && len(one.Pods) == 0 && !atServer {
 			continue
@@ -285,21 +289,22 @@ func (j *nodeJudge) volumes() {
 	}
 }
 
-// attachment is what Kubernetes says about a volume at the node.
-func (f NodeReadings) attachment(volume string) string {
-	i := slices.IndexFunc(f.Attachments, func(a storagev1.VolumeAttachment) bool {
+// attachments are what Kubernetes says about volumes at the node, by PersistentVolume.
+func (f NodeReadings) attachments() map[string]string {
+	states := map[string]string{}
+	for _, a := range f.Attachments {
 		name := a.Spec.Source.PersistentVolumeName
-		return a.Spec.NodeName == f.Name && name != nil && *name == volume
-	})
-	switch {
-	case i < 0:
-		return "none"
-	case f.Attachments[i].DeletionTimestamp != nil:
-		return "detaching"
-	case f.Attachments[i].Status.Attached:
-		return "attached"
+		switch {
+		case a.Spec.NodeName != f.Name || name == nil || states[*name] != "":
+		case a.DeletionTimestamp != nil:
+			states[*name] = "detaching"
+		case a.Status.Attached:
+			states[*name] = "attached"
+		default:
+			states[*name] = "attaching"
+		}
 	}
-	return "attaching"
+	return states
 }
 
 // PrintNode writes a report for people.

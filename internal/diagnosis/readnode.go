@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -14,7 +13,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/cluster"
 )
 
-// NodeReadings are everything that ReadNode found out about one node.
+// NodeReadings are everything that ReadNode found out about one node. Pods are those that run there.
 type NodeReadings struct {
 	ListReadings
 	Name    string
@@ -41,6 +40,7 @@ func ReadNode(ctx context.Context, from Clients, name string) (NodeReadings, err
 	if f.ListReadings, err = ReadList(ctx, from); err != nil {
 		return f, err
 	}
+	f.Pods = slices.DeleteFunc(f.Pods, func(p corev1.Pod) bool { return p.Spec.NodeName != name || ended(p) })
 	r := &reader{Clients: from, readings: &Readings{Now: from.Now, Gaps: f.Gaps, Nodes: map[string]*Node{}}}
 	var node corev1.Node
 	there, missing := r.missing(ctx, "node "+name, "/api/v1/nodes/"+url.PathEscape(name), &node)
@@ -172,48 +172,35 @@ func (f NodeReadings) attachmentsHere() []storagev1.VolumeAttachment {
 
 // waiting are the PersistentVolumes that wait on the node for an attach, a detach or a mount. The longest wait comes first.
 func (f NodeReadings) waiting() []string {
+	claims := map[string]bool{} // for which a pod waits
+	for _, p := range f.Pods {
+		for _, v := range p.Spec.Volumes {
+			if !ready(p) && !mounted(p) {
+				claims[p.Namespace+"/"+claimOfVolumeOf(p, v)] = true
+			}
+		}
+	}
+	ours := map[string]bool{}
+	for _, v := range f.Volumes {
+		ours[v.Name] = f.handle(v) != ""
+	}
 	var names []string
 	attachments := f.attachmentsHere()
 	slices.SortStableFunc(attachments, func(a, b storagev1.VolumeAttachment) int {
 		return a.CreationTimestamp.Compare(b.CreationTimestamp.Time)
 	})
 	for _, a := range attachments {
-		if v := a.Spec.Source.PersistentVolumeName; v != nil && (!a.Status.Attached || a.DeletionTimestamp != nil) && f.volumeNamed(*v) != nil {
+		if v := a.Spec.Source.PersistentVolumeName; v != nil && (!a.Status.Attached || a.DeletionTimestamp != nil) && ours[*v] {
 			names = append(names, *v)
+			ours[*v] = false
 		}
 	}
 	for _, v := range f.Volumes {
-		waits := slices.ContainsFunc(f.podsOf(v), func(p corev1.Pod) bool { return !ready(p) && !mounted(p) })
-		if waits && f.handle(v) != "" && !slices.Contains(names, v.Name) {
+		if ours[v.Name] && claims[claimOfPersistent(v)] && f.hasClaim(v) {
 			names = append(names, v.Name)
 		}
 	}
 	return names
-}
-
-func (f NodeReadings) volumeNamed(name string) *corev1.PersistentVolume {
-	return first(f.Volumes, func(v corev1.PersistentVolume) bool { return v.Name == name && f.handle(v) != "" })
-}
-
-func (f NodeReadings) podsOf(v corev1.PersistentVolume) []corev1.Pod {
-	ref := v.Spec.ClaimRef
-	if !f.hasClaim(v) {
-		return nil
-	}
-	var all []corev1.Pod
-	for _, p := range f.Pods {
-		if p.Spec.NodeName == f.Name && p.Namespace == ref.Namespace && !ended(p) && uses(p, ref.Name) {
-			all = append(all, p)
-		}
-	}
-	return all
-}
-
-// inUse reports whether kubelet says that a volume may be mounted: "kubernetes.io/csi/DRIVER^HANDLE" in the status of the node.
-func (f NodeReadings) inUse(driver, handle string) bool {
-	return f.Node != nil && slices.ContainsFunc(f.Node.Status.VolumesInUse, func(name corev1.UniqueVolumeName) bool {
-		return strings.EqualFold(string(name), "kubernetes.io/csi/"+driver+"^"+handle)
-	})
 }
 
 func driverOfVolume(v *corev1.PersistentVolume) string {
