@@ -3,7 +3,6 @@ package diagnosis_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -18,7 +17,6 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/cluster"
 	"github.com/cinder-csi/cinder-csi/internal/diagnosis"
 	"github.com/cinder-csi/cinder-csi/internal/diagnosis/diagnosistest"
-	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 const upstreamDriver = "cinder.csi.openstack.org"
@@ -325,49 +323,5 @@ func TestOnlyTheFirstVolumesThatWaitAreDiagnosed(t *testing.T) {
 	f, err := diagnosis.ReadNode(t.Context(), nodeSources(world), "n1")
 	if err != nil || len(f.Waiting) != 10 || len(f.NotDiagnosed) != 3 {
 		t.Errorf("want 10 diagnosed and 3 named, got %v: %d, %q", err, len(f.Waiting), f.NotDiagnosed)
-	}
-}
-
-// A cluster may have tens of thousands of pods and volumes. The report goes through each list once, as the list of all volumes does, and takes about the
-// same time.
-func TestTheReportOfANodeTakesTheTimeOfAList(t *testing.T) {
-	const many = 4000
-	items := func(form string) diagnosistest.Answer {
-		all := []string{}
-		for n := range many {
-			all = append(all, fmt.Sprintf(form, n))
-		}
-		return ok(`{"items": [%s]}`, strings.Join(all, ", "))
-	}
-	var inUse []corev1.UniqueVolumeName
-	for n := range many {
-		inUse = append(inUse, corev1.UniqueVolumeName(fmt.Sprint("kubernetes.io/csi/", upstreamDriver, "^x", n)))
-	}
-	pods := `{"metadata": {"namespace": "shop", "name": "p%[1]d"}, "spec": {"nodeName": "n1", "volumes": [{"persistentVolumeClaim": {"claimName": "c%[1]d"}}]}}`
-	attachments := `{"metadata": {"name": "va%[1]d"}, "spec": {"attacher": "` + upstreamDriver + `", "nodeName": "n1", "source": {"persistentVolumeName": "pv%[1]d"}}}`
-	for _, test := range []struct {
-		name, path, form string // of one more list as long as that of the volumes
-		inUse            []corev1.UniqueVolumeName
-	}{
-		{"pods that wait", "GET /api/v1/pods?limit=500", pods, nil},
-		{"pods of another node", "GET /api/v1/pods?limit=500", strings.ReplaceAll(pods, "n1", "n2"), nil},
-		{"attachments", "GET /apis/storage.k8s.io/v1/volumeattachments?limit=500", attachments, nil},
-		{"volumes in use", "GET /unused", "", inUse},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			world := nodeWorld()
-			world["GET /api/v1/persistentvolumes?limit=500"] = items(`{"metadata": {"name": "pv%[1]d"}, "spec": {"claimRef": {"namespace": "shop", "name": "c%[1]d"}, "csi": {"driver": "` + upstreamDriver + `", "volumeHandle": "v%[1]d"}}}`)
-			world["GET /api/v1/persistentvolumeclaims?limit=500"] = items(`{"metadata": {"namespace": "shop", "name": "c%[1]d"}}`)
-			world[test.path] = items(test.form)
-			list := testenv.Processor(t, func() { diagnosis.List(testenv.Value(diagnosis.ReadList(t.Context(), nodeSources(world)))(t)) })
-			node := testenv.Processor(t, func() {
-				f := testenv.Value(diagnosis.ReadNode(t.Context(), nodeSources(world), "n1"))(t)
-				f.Node.Status.VolumesInUse = test.inUse
-				diagnosis.OnNode(f)
-			})
-			if node > 4*list {
-				t.Errorf("want about the processor time of a list, %s, got %s", list, node)
-			}
-		})
 	}
 }
