@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	"google.golang.org/grpc/codes"
@@ -69,6 +70,7 @@ func TestTheProjectsQuotasAreMetricsOnceTheyWereRead(t *testing.T) {
 			t.Error("quotas are shown that nobody has read")
 		}
 		must[*csi.GetCapacityResponse](t)(d.GetCapacity(asSidecar(t), &csi.GetCapacityRequest{}))
+		time.Sleep(time.Second) // the age of a page
 		before := sim.RequestCount()
 		if limit, used := d.Metric(t, `cinder_csi_quota_limit_bytes{resource="volumes",type="fast"}`), d.Metric(t, `cinder_csi_quota_used_objects{resource="volumes",type=""}`); limit != 1000<<30 || used != 1 {
 			t.Errorf("limit %v, used %v", limit, used)
