@@ -12,7 +12,6 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/internal/cluster"
-	"github.com/cinder-csi/cinder-csi/internal/printable"
 )
 
 // NodeReport is what the driver has on one node.
@@ -304,8 +303,8 @@ func (f NodeReadings) attachment(volume string) string {
 
 // PrintNode writes a report for people.
 func PrintNode(out io.Writer, r NodeReport, columns int) error {
-	p := &printer{out: out, width: max(columns, narrowest)}
-	p.line("Node " + printable.Line(r.Node) + ": " + r.State)
+	p := newPrinter(out, columns)
+	p.line("Node " + r.Node + ": " + r.State)
 	for _, d := range r.Drivers {
 		p.driverOnNode(d, r.Time)
 	}
@@ -327,13 +326,15 @@ func PrintNode(out io.Writer, r NodeReport, columns int) error {
 	}
 	p.waiting(r)
 	if len(r.Findings) > 0 {
-		p.line("\nFindings:")
+		p.line("")
+		p.line("Findings:")
 	}
 	for _, f := range r.Findings {
-		p.text("  ", f)
+		p.others("  ", f)
 	}
 	p.unseen(r.Unseen)
-	p.line(fmt.Sprintf("\n%s, %d waiting, %s", Counted(len(r.Volumes), "volume"), len(r.Waiting)+len(r.NotDiagnosed), Counted(len(r.Findings), "finding")))
+	p.line("")
+	p.line(fmt.Sprintf("%s, %d waiting, %s", Counted(len(r.Volumes), "volume"), len(r.Waiting)+len(r.NotDiagnosed), Counted(len(r.Findings), "finding")))
 	return p.err
 }
 
@@ -363,10 +364,11 @@ func (p *printer) driverOnNode(d DriverOnNode, now time.Time) {
 
 func (p *printer) waiting(r NodeReport) {
 	if len(r.Waiting)+len(r.NotDiagnosed) > 0 {
-		p.line("\nWaiting:")
+		p.line("")
+		p.line("Waiting:")
 	}
 	for _, w := range r.Waiting {
-		p.text("  ", causeLine(w.Claim+": ", w.Cause))
+		p.others("  ", causeLine(w.Claim+": ", w.Cause))
 		for _, s := range w.Steps {
 			if s.State == Waiting || s.State == Failed {
 				p.step(s, w.Time)
