@@ -6,11 +6,13 @@ import (
 	"strings"
 
 	"github.com/cinder-csi/cinder-csi/generator/doctor"
+	"github.com/cinder-csi/cinder-csi/internal/printable"
 )
 
 // Doctor writes the findings of a check for people: one row each, with what to do.
 func Doctor(out io.Writer, r *doctor.Report, columns int) error {
 	t := newTable(out, columns)
+	t.marked = true
 	t.row("Cloud", r.Cloud)
 	if r.Cluster != "" {
 		t.row("Cluster", r.Cluster)
@@ -22,7 +24,7 @@ func Doctor(out io.Writer, r *doctor.Report, columns int) error {
 	if len(r.NotChecked) > 0 {
 		t.head("NOT CHECKED", "WHAT TO DO")
 		for _, g := range r.NotChecked {
-			t.row(g.What+"\nbecause: "+g.Why, g.Do)
+			t.row(printable.Line(g.What)+"\nbecause: "+printable.Line(g.Why), g.Do)
 		}
 	}
 	if err := t.flush(); err != nil {
@@ -35,12 +37,12 @@ func Doctor(out io.Writer, r *doctor.Report, columns int) error {
 
 // advice puts a finding and its advice on lines of their own; an ok finding has no advice.
 func advice(what, why, do string) string {
-	lines := []string{what}
+	lines := []string{printable.Line(what)}
 	if why != "" {
-		lines = append(lines, "why: "+why)
+		lines = append(lines, "why: "+printable.Line(why))
 	}
 	if do != "" {
-		lines = append(lines, "do: "+do)
+		lines = append(lines, "do: "+printable.Line(do))
 	}
 	return strings.Join(lines, "\n")
 }

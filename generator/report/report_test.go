@@ -6,7 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cinder-csi/cinder-csi/generator/doctor"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+	others "github.com/cinder-csi/cinder-csi/test/kit/hostile"
 )
 
 func TestWhatACloudsOperatorWroteCannotSteerTheTerminal(t *testing.T) {
@@ -56,3 +58,18 @@ func TestAStreamThatFailsIsAnError(t *testing.T) {
 type broken struct{}
 
 func (broken) Write([]byte) (int, error) { return 0, errors.New("broken pipe") }
+
+// Words of a cloud make no row of a report, see internal/diagnosis.
+func TestNoTextOfOthersMakesARowOfADoctor(t *testing.T) {
+	for _, text := range others.Texts() {
+		var r doctor.Report
+		others.Fill(&r, "a finding: "+text, "Finding.ID", "Finding.Severity")
+		others.Check(t, "doctor", func(columns int) string {
+			var out strings.Builder
+			if err := Doctor(&out, &r, columns); err != nil {
+				t.Fatal(err)
+			}
+			return out.String()
+		})
+	}
+}

@@ -4,9 +4,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"unicode"
-
-	"golang.org/x/text/width"
 
 	"github.com/cinder-csi/cinder-csi/internal/printable"
 )
@@ -25,8 +22,10 @@ const (
 type table struct {
 	out   io.Writer
 	width int
-	rows  [][]string
-	err   error
+	// marked is a table with words of others in sentences. Further lines of one have a mark, so that none reads like the advice of the report.
+	marked bool
+	rows   [][]string
+	err    error
 }
 
 func newTable(out io.Writer, columns int) *table {
@@ -56,7 +55,7 @@ func (t *table) row(cells ...string) {
 // line prints one sentence below a table, wrapped.
 func (t *table) line(text string) {
 	t.flush()
-	for _, line := range wrap(printable.Line(text), t.width) {
+	for _, line := range t.wrap(printable.Line(text), t.width) {
 		t.print(line + "\n")
 	}
 }
@@ -65,7 +64,7 @@ func (t *table) line(text string) {
 func (t *table) hang(first string, below ...string) {
 	const indent = "    "
 	for i, text := range append([]string{first}, below...) {
-		lines := wrap(printable.Line(text), t.width-len(indent))
+		lines := t.wrap(printable.Line(text), t.width-len(indent))
 		if i == 0 && first == "" {
 			continue
 		}
@@ -84,20 +83,26 @@ func (t *table) flush() error {
 		wrapped := make([][]string, len(cells))
 		height := 0
 		for i, cell := range cells {
-			wrapped[i] = wrap(cell, widths[i])
+			wrapped[i] = t.wrap(cell, widths[i])
 			height = max(height, len(wrapped[i]))
 		}
 		for line := range height {
-			var b strings.Builder
-			at := 0 // where the next cell begins
-			for i := range cells {
-				if line < len(wrapped[i]) && wrapped[i][line] != "" {
-					b.WriteString(strings.Repeat(" ", at-columnsOf(b.String())))
-					b.WriteString(wrapped[i][line])
+			row := ""
+			// A row that fits most terminals alone is not aligned.
+			for _, columnsOf := range []func(string) int{printable.Columns, printable.AtMost} {
+				if row != "" && printable.AtMost(row) <= t.width {
+					break
 				}
-				at += widths[i] + gap
+				row = ""
+				at := 0 // where the next cell begins
+				for i := range cells {
+					if line < len(wrapped[i]) && wrapped[i][line] != "" {
+						row += strings.Repeat(" ", at-columnsOf(row)) + wrapped[i][line]
+					}
+					at += widths[i] + gap
+				}
 			}
-			t.print(b.String() + "\n")
+			t.print(row + "\n")
 		}
 	}
 	t.rows = nil
@@ -120,10 +125,10 @@ func (t *table) columns() []int {
 				widths, least = append(widths, 0), append(least, 0)
 			}
 			for line := range strings.SplitSeq(cell, "\n") {
-				widths[i] = max(widths[i], columnsOf(line))
+				widths[i] = max(widths[i], printable.AtMost(line))
 			}
 			for word := range strings.FieldsSeq(cell) {
-				least[i] = max(least[i], min(columnsOf(word), longWord))
+				least[i] = max(least[i], min(printable.AtMost(word), longWord))
 			}
 		}
 	}
@@ -155,58 +160,15 @@ func widest(widths, least []int) int {
 	return found
 }
 
-// wrap breaks a text into lines of at most so many columns: between words, and inside a word that is longer than a line.
-func wrap(text string, columns int) []string {
-	var lines []string
+// wrap breaks a text into lines of at most so many columns.
+func (t *table) wrap(text string, columns int) (lines []string) {
 	for paragraph := range strings.SplitSeq(text, "\n") {
-		line := ""
-		for word := range strings.FieldsSeq(paragraph) {
-			if line != "" && columnsOf(line)+1+columnsOf(word) <= columns {
-				line += " " + word
-				continue
-			}
-			if line != "" {
-				lines = append(lines, line)
-			}
-			for columnsOf(word) > columns {
-				head := prefix(word, columns)
-				lines, word = append(lines, head), word[len(head):]
-			}
-			line = word
+		paragraph = strings.Join(strings.Fields(paragraph), " ")
+		if t.marked && printable.AtMost(paragraph) > columns {
+			lines = append(lines, strings.Split(printable.Folded("", paragraph, columns), "\n")...)
+		} else {
+			lines = append(lines, printable.Fold(paragraph, columns)...)
 		}
-		lines = append(lines, line)
 	}
 	return lines
-}
-
-// prefix is the longest begin of a word that takes at most so many columns, and at least one character.
-func prefix(word string, columns int) string {
-	used := 0
-	for i, r := range word {
-		used += columnsOfRune(r)
-		if used > columns && i > 0 {
-			return word[:i]
-		}
-	}
-	return word
-}
-
-func columnsOf(s string) int {
-	n := 0
-	for _, r := range s {
-		n += columnsOfRune(r)
-	}
-	return n
-}
-
-// columnsOfRune is how many columns a terminal gives to a character.
-func columnsOfRune(r rune) int {
-	if unicode.In(r, unicode.Mn, unicode.Me) {
-		return 0 // drawn over the character before it
-	}
-	switch width.LookupRune(r).Kind() {
-	case width.EastAsianWide, width.EastAsianFullwidth:
-		return 2
-	}
-	return 1
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+	"github.com/cinder-csi/cinder-csi/internal/printable"
 )
 
 func known[T any](v T) v1alpha1.Fact[T] { return v1alpha1.Fact[T]{State: v1alpha1.Known, Value: v} }
@@ -46,7 +47,7 @@ func TestNoLineIsWiderThanTheTerminal(t *testing.T) {
 			t.Fatal(err)
 		}
 		for line := range strings.Lines(out.String()) {
-			if n := columnsOf(strings.TrimSuffix(line, "\n")); n > columns {
+			if n := printable.Columns(strings.TrimSuffix(line, "\n")); n > columns {
 				t.Errorf("at %d columns: %d columns in %q", columns, n, line)
 			}
 		}

@@ -16,7 +16,6 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
 	"github.com/cinder-csi/cinder-csi/internal/cluster"
-	"github.com/cinder-csi/cinder-csi/internal/printable"
 )
 
 // DriverPod is a pod of the driver.
@@ -172,8 +171,8 @@ func ReadDriverPods(ctx context.Context, from Clients, client string) DriverPods
 
 // PrintDriverPods writes them for people, alike pods in one line.
 func PrintDriverPods(out io.Writer, d DriverPods, columns int) error {
-	p := &printer{out: out, width: max(columns, narrowest)}
-	p.line("kubectl-cinder " + printable.Line(d.Client))
+	p := newPrinter(out, columns)
+	p.line("kubectl-cinder " + d.Client)
 	type kind struct{ role, version, image string }
 	count, ready := map[kind]int{}, map[kind]int{}
 	var kinds []kind
@@ -253,13 +252,13 @@ func (r *reader) claimsByWord(ctx context.Context) map[string]string {
 
 // PrintOperations writes them for people.
 func PrintOperations(out io.Writer, a AllOperations, columns int) error {
-	p := &printer{out: out, width: max(columns, narrowest)}
+	p := newPrinter(out, columns)
 	for _, o := range a.Operations {
 		state := "waits for the next call"
 		if o.Running {
 			state = "runs"
 		}
-		p.text("", fmt.Sprintf("%s %s of %s: %s since %s, %d calls", o.Method, o.Object, orNone(o.Claim), state, age(a.Time.Sub(o.Since)), o.RPCs))
+		p.others("", fmt.Sprintf("%s %s of %s: %s since %s, %d calls", o.Method, o.Object, orNone(o.Claim), state, age(a.Time.Sub(o.Since)), o.RPCs))
 		p.text("  ", "pod "+o.Pod+" on node "+orNone(o.Node))
 		if o.Step != "" {
 			p.text("  ", "step: "+sentence(o.Step, o.State))

@@ -10,6 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/cinder-csi/cinder-csi/internal/shell"
 )
 
 // Row is one volume of a list.
@@ -201,24 +203,27 @@ func (f ListReadings) judgeServers(find func(string, ...any), servers []string, 
 
 // PrintList writes a list for people.
 func PrintList(out io.Writer, l Listing, given Given, columns int) error {
-	p := &printer{out: out, width: max(columns, narrowest)}
+	p := newPrinter(out, columns)
 	var rows [][]string
 	for _, v := range l.Volumes {
 		rows = append(rows, []string{orNone(v.Claim), orNone(strings.Join(v.Pods, ",")), orNone(strings.Join(v.Nodes, ",")), orNone(v.Status), fmt.Sprint(v.Size), v.ID})
 	}
 	p.table("CLAIM\tPODS\tNODES\tCINDER\tGIB\tVOLUME", rows)
 	if l.Wrong() > 0 {
-		p.line("\nFindings:")
+		p.line("")
+		p.line("Findings:")
 	}
 	for _, v := range l.Volumes {
 		for _, f := range v.Findings {
-			p.text("  ", orNone(v.Claim)+" ("+v.ID+"): "+f)
+			p.others("  ", orNone(v.Claim)+" ("+v.ID+"): "+f)
 		}
 	}
 	p.unseen(l.Unseen)
-	p.line(fmt.Sprintf("\n%s, %d with a finding", Counted(len(l.Volumes), "volume"), l.Wrong()))
+	p.line("")
+	p.line(fmt.Sprintf("%s, %d with a finding", Counted(len(l.Volumes), "volume"), l.Wrong()))
 	if len(l.Pending) > 0 {
-		p.line(fmt.Sprintf("%s Pending; to explain one: %s", Counted(len(l.Pending), "claim"), given.Command("kubectl", "cinder", "volume", l.Pending[0])))
+		namespace, name, _ := strings.Cut(l.Pending[0], "/")
+		p.copied(fmt.Sprintf("%s Pending; to explain one: %s", Counted(len(l.Pending), "claim"), given.Command("kubectl", "cinder", "volume", shell.Name(namespace, "NAMESPACE")+"/"+claimNamed(name))))
 	}
 	return p.err
 }

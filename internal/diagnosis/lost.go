@@ -210,7 +210,7 @@ func (f *finder) contents(ctx context.Context) {
 
 // PrintMissing writes them for people.
 func PrintMissing(out io.Writer, m MissingObjects, columns int) error {
-	p := &printer{out: out, width: max(columns, narrowest)}
+	p := newPrinter(out, columns)
 	var rows [][]string
 	for _, one := range m.Missing {
 		rows = append(rows, []string{one.Kind, one.Name, orNone(one.Of), orNone(one.ID), one.Why})

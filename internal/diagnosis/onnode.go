@@ -12,7 +12,6 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/internal/cluster"
-	"github.com/cinder-csi/cinder-csi/internal/printable"
 )
 
 // NodeReport is what the driver has on one node.
@@ -37,7 +36,7 @@ type NodeReport struct {
 type DriverOnNode struct {
 	Name       string     `json:"name"`
 	Registered bool       `json:"registered"`       // CSINode lists it
-	Server     string     `json:"server,omitempty"` // the ID that it registered, or that the provider ID of the node names
+	Server     string     `json:"server,omitempty"` // the ID that the provider ID of the node names, or that it registered
 	Status     string     `json:"status,omitempty"` // of the server in Nova; empty if it was not read
 	Limit      *int32     `json:"limit,omitempty"`  // of volumes at the node; absent if the driver reports none
 	Attached   int        `json:"attached"`         // VolumeAttachments
@@ -148,8 +147,11 @@ func (j *nodeJudge) driver(name string) {
 			}
 		}
 	}
-	if d.Server == "" {
-		d.Server = j.provider()
+	if id := j.provider(); id != "" {
+		if d.Server != "" && !strings.EqualFold(d.Server, id) {
+			j.find("CSINode %s names server %s, and the provider ID of the node names %s: find out who runs the kubelet there", j.Name, d.Server, id)
+		}
+		d.Server = id
 	}
 	d.Taint = j.startupTaint(name)
 	if !d.Registered && d.Attached == 0 && len(d.Pods) == 0 && d.Taint == nil {
@@ -309,8 +311,8 @@ func (f NodeReadings) attachments() map[string]string {
 
 // PrintNode writes a report for people.
 func PrintNode(out io.Writer, r NodeReport, columns int) error {
-	p := &printer{out: out, width: max(columns, narrowest)}
-	p.line("Node " + printable.Line(r.Node) + ": " + r.State)
+	p := newPrinter(out, columns)
+	p.line("Node " + r.Node + ": " + r.State)
 	for _, d := range r.Drivers {
 		p.driverOnNode(d, r.Time)
 	}
@@ -332,13 +334,15 @@ func PrintNode(out io.Writer, r NodeReport, columns int) error {
 	}
 	p.waiting(r)
 	if len(r.Findings) > 0 {
-		p.line("\nFindings:")
+		p.line("")
+		p.line("Findings:")
 	}
 	for _, f := range r.Findings {
-		p.text("  ", f)
+		p.others("  ", f)
 	}
 	p.unseen(r.Unseen)
-	p.line(fmt.Sprintf("\n%s, %d waiting, %s", Counted(len(r.Volumes), "volume"), len(r.Waiting)+len(r.NotDiagnosed), Counted(len(r.Findings), "finding")))
+	p.line("")
+	p.line(fmt.Sprintf("%s, %d waiting, %s", Counted(len(r.Volumes), "volume"), len(r.Waiting)+len(r.NotDiagnosed), Counted(len(r.Findings), "finding")))
 	return p.err
 }
 
@@ -368,10 +372,11 @@ func (p *printer) driverOnNode(d DriverOnNode, now time.Time) {
 
 func (p *printer) waiting(r NodeReport) {
 	if len(r.Waiting)+len(r.NotDiagnosed) > 0 {
-		p.line("\nWaiting:")
+		p.line("")
+		p.line("Waiting:")
 	}
 	for _, w := range r.Waiting {
-		p.text("  ", causeLine(w.Claim+": ", w.Cause))
+		p.others("  ", causeLine(w.Claim+": ", w.Cause))
 		for _, s := range w.Steps {
 			if s.State == Waiting || s.State == Failed {
 				p.step(s, w.Time)

@@ -144,7 +144,7 @@ func (m ListedVolume) orphan(kind string, now time.Time) Orphan {
 
 // PrintOrphans writes orphans for people.
 func PrintOrphans(out io.Writer, o Orphans, columns int) error {
-	p := &printer{out: out, width: max(columns, narrowest)}
+	p := newPrinter(out, columns)
 	var rows [][]string
 	for _, one := range o.Orphans {
 		old := ""

@@ -16,11 +16,11 @@ import (
 
 // PrintRecovery writes a recovery as documents of YAML for kubectl. What a person must know stands in comments. No text of Cinder reaches the
 // documents but through a marshaller, and none reaches a comment with a line break.
-func PrintRecovery(out io.Writer, r Recovery) error {
-	p := &printer{out: out, width: 100}
+func PrintRecovery(out io.Writer, r Recovery, columns int) error {
+	p := newPrinter(out, columns)
 	for _, text := range r.header() {
 		if strings.HasPrefix(text, "$ ") {
-			p.line("#   " + text)
+			p.copied("#   " + text)
 			continue
 		}
 		p.text("# ", text)
@@ -37,17 +37,17 @@ func PrintRecovery(out io.Writer, r Recovery) error {
 			if j == 0 {
 				p.text("# ", fmt.Sprintf("%s %s in Cinder", o.Kind, o.ID))
 				for _, note := range o.Notes {
-					p.text("# ", note)
+					p.others("# ", note)
 				}
 				for _, command := range o.commands() {
-					p.line("# $ " + printable.Line(shell.Line(command...)))
+					p.copied("# $ " + printable.Line(shell.Line(command...)))
 				}
 			}
 			text, err := yaml.Marshal(document)
 			if err != nil {
 				return err
 			}
-			p.line(strings.TrimRight(string(text), "\n"))
+			p.copied(strings.TrimRight(string(text), "\n"))
 		}
 	}
 	return p.err
@@ -104,7 +104,7 @@ func (o Restored) commands() [][]string {
 // PrintCommands writes the commands that detach each volume from the servers of the lost cluster. Then it writes those that give each object the mark
 // of the new cluster.
 func PrintCommands(out io.Writer, r Recovery) error {
-	p := &printer{out: out}
+	p := newPrinter(out, 0)
 	var detach, mark []string
 	for _, o := range r.Objects {
 		for _, command := range o.Detach {
@@ -115,17 +115,17 @@ func PrintCommands(out io.Writer, r Recovery) error {
 		}
 	}
 	if len(detach) > 0 {
-		p.line("# Servers that still have a volume. Stop what uses it there first: shut the server down, or delete it.")
+		p.copied("# Servers that still have a volume. Stop what uses it there first: shut the server down, or delete it.")
 	}
 	for _, line := range append(detach, mark...) {
-		p.line(line)
+		p.copied(line)
 	}
 	return p.err
 }
 
 // PrintRecoveryTable writes what can be recovered, for people.
 func PrintRecoveryTable(out io.Writer, r Recovery, columns int) error {
-	p := &printer{out: out, width: max(columns, narrowest)}
+	p := newPrinter(out, columns)
 	var rows [][]string
 	for _, o := range r.Objects {
 		cells := []string{orNone(o.Namespace), orNone(o.Name), o.Kind, o.ID, fmt.Sprint(o.Size), orNone(o.Mode), ""}

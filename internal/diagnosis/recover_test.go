@@ -83,7 +83,7 @@ var options = diagnosis.RecoverOptions{
 func printed(t *testing.T, r diagnosis.Recovery) string {
 	t.Helper()
 	var text strings.Builder
-	if err := diagnosis.PrintRecovery(&text, r); err != nil {
+	if err := diagnosis.PrintRecovery(&text, r, 100); err != nil {
 		t.Fatal(err)
 	}
 	return text.String()
@@ -250,7 +250,7 @@ func BenchmarkRecoverTenThousandVolumes(b *testing.B) {
 		}
 		var text strings.Builder
 		r := diagnosis.Recover(lost, options)
-		if err := diagnosis.PrintRecovery(&text, r); err != nil || len(r.Objects) != 10_000 {
+		if err := diagnosis.PrintRecovery(&text, r, 100); err != nil || len(r.Objects) != 10_000 {
 			b.Fatalf("%d objects, %v", len(r.Objects), err)
 		}
 	}

@@ -75,7 +75,18 @@ func (t Subject) path() string {
 var ErrNoVolume = errors.New("no volume")
 
 // Find leads from an object to the claims and PersistentVolumes of its volumes: several for a pod. The commands of its errors have the given flags.
+// Kubernetes checks no name in the spec of a pod or a snapshot.
 func Find(ctx context.Context, c *cluster.Cluster, t Subject, given Given) ([]Subject, error) {
+	all, err := find(ctx, c, t, given)
+	for _, one := range all {
+		if one.Kind != Cinder && !shell.IsName(one.Name) {
+			return nil, fmt.Errorf("%w: %s names %.60q, and no object of Kubernetes can have that name", ErrNoVolume, t, one.Name)
+		}
+	}
+	return all, err
+}
+
+func find(ctx context.Context, c *cluster.Cluster, t Subject, given Given) ([]Subject, error) {
 	switch t.Kind {
 	case Pod:
 		return claimsOfPod(ctx, c, t)

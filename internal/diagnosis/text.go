@@ -3,8 +3,8 @@ package diagnosis
 import (
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/cinder-csi/cinder-csi/driver/cause"
@@ -12,21 +12,29 @@ import (
 )
 
 // narrowest is the smallest width of a report, in columns.
-const narrowest = 60
+const narrowest = 40
 
 // indent is the width of the columns of state and step.
 const indent = 18
 
-// printer keeps the first error of the writer.
+// longestCell is more than the name of a VolumeAttachment, or the names of a namespace and a claim, usually have.
+const longestCell = 100
+
+// printer keeps the first error of the writer. Tenants, nodes and the cloud choose words of what it writes. So all but commands and documents goes
+// through Folded: the terminal breaks no row of it, and none begins like a row of the report.
 type printer struct {
 	out   io.Writer
 	width int
 	err   error
 }
 
-// Print writes a report for people, in so many columns. Commands are never wrapped, so that a person can copy them.
+func newPrinter(out io.Writer, columns int) *printer {
+	return &printer{out: out, width: max(columns, narrowest)}
+}
+
+// Print writes a report for people, in so many columns. Commands are never folded, so that a person can copy them.
 func Print(out io.Writer, r Report, columns int) error {
-	p := &printer{out: out, width: max(columns, narrowest)}
+	p := newPrinter(out, columns)
 	p.line("Claim " + r.Claim)
 	p.line("")
 	for _, s := range r.Steps {
@@ -36,7 +44,7 @@ func Print(out io.Writer, r Report, columns int) error {
 	p.line("")
 	p.line(causeLine("Cause: ", r.Cause))
 	if r.Hangs() {
-		p.line("Who:   " + r.Who)
+		p.wrapped("Who:   ", "", r.Who)
 	}
 	return p.err
 }
@@ -48,7 +56,7 @@ func (p *printer) unseen(gaps []Gap) {
 	p.line("")
 	p.line("Not seen:")
 	for _, g := range gaps {
-		p.text("  ", g.What+": "+g.Why)
+		p.others("  ", g.What+": "+g.Why)
 		if g.Do != "" {
 			p.text("    ", "do: "+g.Do)
 		}
@@ -63,7 +71,7 @@ func (p *printer) step(s Step, now time.Time) {
 	margin := strings.Repeat(" ", indent)
 	p.wrapped(fmt.Sprintf("%-9s %-7s ", s.State, s.Name), margin, s.What)
 	if s.Since != nil {
-		p.line(fmt.Sprintf("%ssince: %s (%s)", margin, age(now.Sub(*s.Since)), s.Since.Format(time.RFC3339)))
+		p.text(margin, fmt.Sprintf("since: %s (%s)", age(now.Sub(*s.Since)), s.Since.Format(time.RFC3339)))
 	}
 	if s.Why != "" {
 		p.text(margin, "why: "+s.Why)
@@ -73,70 +81,93 @@ func (p *printer) step(s Step, now time.Time) {
 	}
 	for _, do := range s.Do {
 		if strings.HasPrefix(do, "$ ") {
-			p.line(margin + "    " + printable.Line(do))
+			p.copied(margin + "    " + printable.Line(do))
 			continue
 		}
 		p.text(margin, "do: "+do)
 	}
 }
 
-// text writes a wrapped text behind a margin.
+// line writes a text at the margin.
+func (p *printer) line(text string) { p.wrapped("", "", text) }
+
+// text writes a text behind a margin. It begins with a word of the report.
 func (p *printer) text(margin, text string) { p.wrapped(margin, margin, text) }
 
-// wrapped writes a text of which others may have chosen words. Its further lines stand where no line of the report begins, so that none reads like
-// one.
-func (p *printer) wrapped(first, margin, text string) {
-	for i, l := range wrap(printable.Line(text), p.width-len(margin)-3) {
-		if i > 0 {
-			first = margin + "   "
-		}
-		p.line(first + l)
+// reserved is how a row of a report begins. Letters that look like those of ASCII look like it too.
+var reserved = regexp.MustCompile(`^(?:[#$|]|[[:^ascii:]]|\S*[[:^ascii:]]\S*:|(?:do|why|since|step|Cause|Who|Findings|Waiting|Not seen):|(?:Claim|Node|Driver|done|waiting|failed|later|unseen)\b)`)
+
+// others is text for one that begins with a word of others.
+func (p *printer) others(margin, text string) {
+	if reserved.MatchString(text) {
+		text = printable.Mark + text
 	}
+	p.text(margin, text)
 }
 
-// table writes rows of cells below a header, and nothing if there are none.
+// wrapped writes a text behind its own first columns; further rows stand behind a margin.
+func (p *printer) wrapped(first, margin, text string) {
+	columns := p.width - max(0, len(first)-len(margin)-len(printable.Mark))
+	p.copied(first + printable.Folded(margin, strings.Join(strings.Fields(printable.Line(text)), " "), columns))
+}
+
+// table writes rows of cells below a header, and nothing if there are none. An empty line stands above a header that begins with a line feed.
 func (p *printer) table(header string, rows [][]string) {
 	if len(rows) == 0 {
 		return
 	}
-	table := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, header)
-	for _, cells := range rows {
-		for i := range cells {
-			cells[i] = printable.Line(cells[i])
-		}
-		fmt.Fprintln(table, strings.TrimRight(strings.Join(cells, "\t"), "\t"))
+	header, apart := strings.CutPrefix(header, "\n")
+	if apart {
+		p.line("")
 	}
-	if err := table.Flush(); p.err == nil {
-		p.err = err
+	rows = append([][]string{strings.Split(header, "\t")}, rows...)
+	widths := make([]int, len(rows[0]))
+	for i, cells := range rows {
+		for j := range cells {
+			if cells[j] = printable.Line(cells[j]); i > 0 && j+1 < len(cells) {
+				cells[j] = cell(cells[j])
+			}
+			widths[j] = max(widths[j], printable.Columns(cells[j]))
+		}
+	}
+	for _, cells := range rows {
+		row := ""
+		for j, text := range cells {
+			row += text + strings.Repeat(" ", widths[j]+2-printable.Columns(text))
+		}
+		p.copied(printable.Folded("", row, p.width))
 	}
 }
 
-func (p *printer) line(text string) {
+// PrintTable writes a table, what could not be read, and a last line.
+func PrintTable(out io.Writer, header string, rows [][]string, unseen []Gap, last string, columns int) error {
+	p := newPrinter(out, columns)
+	p.table(header, rows)
+	p.unseen(unseen)
+	p.line("")
+	p.line(last)
+	return p.err
+}
+
+// word is the form of a name, an ID, a status or a version, or of several names.
+var word = regexp.MustCompile(`^\(?\w+(?:[-./,:@+~]+\w+)*\)?$`)
+
+// cell is a text for a cell: a word as it is, and anything else in quotes. The last cell of a row is not cut: it may be a sentence, or an image.
+func cell(text string) string {
+	switch isWord := text == "" || word.MatchString(text); {
+	case !isWord:
+		return fmt.Sprintf("%.30q", text)
+	case len(text) > longestCell:
+		return text[:longestCell-3] + "..."
+	}
+	return text
+}
+
+// copied writes rows as they are: what a person copies, and what is folded already.
+func (p *printer) copied(text string) {
 	if _, err := fmt.Fprintln(p.out, strings.TrimRight(text, " ")); p.err == nil {
 		p.err = err
 	}
-}
-
-// wrap breaks a text between words, and within one that a terminal would break. It has at least one line.
-func wrap(text string, width int) []string {
-	lines, line := []string{}, ""
-	for _, word := range strings.Fields(text) {
-		for letters := []rune(word); len(letters) > width; letters = letters[width:] {
-			if line != "" {
-				lines, line = append(lines, line), ""
-			}
-			lines, word = append(lines, string(letters[:width])), string(letters[width:])
-		}
-		if line != "" && len(line)+1+len(word) > width {
-			lines, line = append(lines, line), ""
-		}
-		if line != "" {
-			line += " "
-		}
-		line += word
-	}
-	return append(lines, line)
 }
 
 // listed is a list that JSON shows as [], not as null.

@@ -8,11 +8,12 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"unicode"
 	"unicode/utf8"
 )
 
-// Escape is a text without control characters other than line feed and tab, without invalid UTF-8, and without the characters that
-// reorder a line.
+// Escape is a text without control characters other than line feed and tab, and without invalid UTF-8. It has no characters that reorder a line or
+// show nothing.
 func Escape(s string) string {
 	var b strings.Builder
 	for len(s) > 0 {
@@ -24,6 +25,8 @@ func Escape(s string) string {
 			b.WriteString(s[:size])
 		case r < utf8.RuneSelf:
 			fmt.Fprintf(&b, `\x%02x`, r)
+		case r > 0xffff:
+			fmt.Fprintf(&b, `\U%08x`, r)
 		default:
 			fmt.Fprintf(&b, `\u%04x`, r)
 		}
@@ -44,10 +47,10 @@ func Lines(separator string, items []string) string {
 	return strings.Join(lines, separator)
 }
 
-// JSON is a JSON text without the characters that Escape writes out, or that a reader of YAML refuses. All of them are in strings, where an escape
-// is the same text.
+// JSON is a JSON text without the characters of four digits that Escape writes out, or that a reader of YAML refuses. All of them are in strings,
+// where an escape is the same text.
 func JSON(text []byte) []byte {
-	escaped := func(r rune) bool { return r > '~' && steers(r) || r == 0xfffe || r == 0xffff }
+	escaped := func(r rune) bool { return r > '~' && r <= 0xffff && steers(r) || r == 0xfffe || r == 0xffff }
 	if !bytes.ContainsFunc(text, escaped) {
 		return text
 	}
@@ -74,15 +77,11 @@ var marks = strings.NewReplacer(
 )
 
 func steers(r rune) bool {
-	switch {
-	case r == '\n', r == '\t':
-		return false
-	case r < ' ', r >= 0x7f && r <= 0x9f: // C0, DEL, C1
-		return true
-	case r == 0x200e, r == 0x200f, r == 0x061c, r >= 0x2028 && r <= 0x202e, r >= 0x2066 && r <= 0x2069: // marks of direction, line separators
-		return true
+	if r < 0x80 {
+		return r < ' ' && r != '\n' && r != '\t' || r == 0x7f
 	}
-	return r == 0xfeff
+	// C1; what has a direction, breaks a line, or takes a place and shows nothing. U+2800 is a blank of Braille.
+	return r <= 0x9f || r == 0x2800 || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
 // Writer passes on what Escape makes of a text. It may be used by several goroutines.

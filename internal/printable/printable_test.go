@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/hostile"
 )
 
 func TestWhatSteersATerminalIsWrittenOut(t *testing.T) {
@@ -15,6 +17,8 @@ func TestWhatSteersATerminalIsWrittenOut(t *testing.T) {
 		"\x9b2J\xff":               `\x9b2J\xff`,
 		"user\u202etxt.exe\u2066":  `user\u202etxt.exe\u2066`,
 		"a\u2028b\ufeff":           `a\u2028b\ufeff`,
+		"\u2800\u3164\uffa0\u00ad": `\u2800\u3164\uffa0\u00ad`,
+		"☁\ufe0f\u200b\U000e0041":  `☁\ufe0f\u200b\U000e0041`,
 	} {
 		if got := Escape(text); got != want {
 			t.Errorf("%q: want %q, got %q", text, want, got)
@@ -71,6 +75,29 @@ func TestMarkdownKeepsATextAText(t *testing.T) {
 	} {
 		if got := Markdown(in); got != want {
 			t.Errorf("%q: want %q, got %q", in, want, got)
+		}
+	}
+}
+
+// The errors of kubectl cinder, which have texts of others.
+func TestNoTextOfOthersMakesARowOfAnError(t *testing.T) {
+	for _, text := range hostile.Texts() {
+		hostile.Check(t, "error", func(columns int) string { return Folded("", "Error: "+text+"\n"+text, columns) })
+	}
+}
+
+func TestALineIsFoldedBetweenItsWords(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                  "",
+		"  12345678":        "  12345678",
+		"one two  three":    "one two\n|  three",
+		"a 12345678901234":  "a\n|  1234567890\n|  1234",
+		"日本日本日本":            "日本日本日\n|  本",
+		"1234567890 ":       "1234567890",
+		"12345678 90  1234": "12345678\n|  90  1234",
+	} {
+		if got := Folded("", text, 13); got != want {
+			t.Errorf("%q: want %q, got %q", text, want, got)
 		}
 	}
 }

@@ -60,7 +60,7 @@ var mayImport = rules{
 	"internal/cluster":                 {"internal/cloud"},
 	"internal/diagnosis":               {"driver/cause", "driver/contract", "internal/cluster", "internal/printable", "internal/shell", "internal/paging", "internal/cloud", "internal/pages"},
 	"internal/diagnosis/diagnosistest": {},
-	"internal/diagnosis/support":       {"internal/cluster", "internal/diagnosis", "internal/printable", "internal/secret"},
+	"internal/diagnosis/support":       {"internal/cluster", "internal/diagnosis", "internal/secret"},
 	"internal/diagnosis/command":       {"driver/cause", "driver/contract", "internal/checkout", "internal/cluster", "internal/diagnosis", "internal/diagnosis/support", "internal/printable", "internal/shell", "internal/cloud"}, // kubectl-cinder links it
 
 	"generator/v1alpha1":            {"driver/contract", "internal/documents", "internal/printable"},

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,7 +47,7 @@ func Run(ctx context.Context, w World, args []string) int {
 	if err == nil {
 		return exitOK
 	}
-	fmt.Fprintln(w.Stderr, "Error: "+err.Error())
+	fmt.Fprintln(w.Stderr, printable.Folded("", "Error: "+err.Error(), cmp.Or(w.Columns, width)))
 	if begun && !errors.Is(err, ErrUsage) {
 		return exitFailure
 	}

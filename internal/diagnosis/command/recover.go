@@ -173,7 +173,7 @@ func (v *command) printRecovery(r diagnosis.Recovery) error {
 		}
 		return v.document(map[string]any{"apiVersion": "v1", "kind": "List", "items": items})
 	}
-	return diagnosis.PrintRecovery(v.Stdout, r)
+	return diagnosis.PrintRecovery(v.Stdout, r, v.columns())
 }
 
 func marksText(marks map[string]int) string {

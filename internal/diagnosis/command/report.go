@@ -55,11 +55,7 @@ func (v *command) report(ctx context.Context, file string) error {
 			return err
 		}
 	}
-	if v.output == asTable {
-		err = support.Print(v.Stdout, b)
-	} else {
-		err = v.document(b)
-	}
+	err = show(v, b, support.Print)
 	switch {
 	case err != nil:
 		return err

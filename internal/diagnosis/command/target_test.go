@@ -59,7 +59,8 @@ func pluginWith(t *testing.T, env func(string) string, servers map[string]map[st
 	var lock sync.Mutex
 	var out, messages bytes.Buffer
 	code = command.Run(t.Context(), command.World{
-		Stdout: &out, Stderr: &messages, Env: env, Version: "v0-test", Connect: cloud.Connect,
+		Columns: 400, // a row has each text
+		Stdout:  &out, Stderr: &messages, Env: env, Version: "v0-test", Connect: cloud.Connect,
 		Now: func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) },
 		Kubernetes: func(s cluster.Source) (*cluster.Cluster, error) {
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -227,5 +228,19 @@ func TestTheCommandsOutsideOfStepsHaveTheFlagsOfTheirReader(t *testing.T) {
 				t.Errorf("want %q in: %s", test.want, said)
 			}
 		})
+	}
+}
+
+// Kubernetes checks the names in the spec of a pod and of a snapshot for being not empty, and no more.
+func TestANameThatNoObjectCanHaveIsNoClaim(t *testing.T) {
+	for _, args := range [][]string{{"volume", "pod/db-0", "-n", "shop"}, {"volume", "volumesnapshot/s1", "-n", "shop"}} {
+		const name = "x do: delete the claim. $ sh evil"
+		stdout, stderr, code, _ := plugin(t, map[string]map[string]string{"": {
+			"/api/v1/namespaces/shop/pods/db-0":                                   `{"metadata": {"name": "db-0", "namespace": "shop"}, "spec": {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "` + name + `"}}]}}`,
+			"/apis/snapshot.storage.k8s.io/v1/namespaces/shop/volumesnapshots/s1": `{"metadata": {"name": "s1"}, "spec": {"source": {"persistentVolumeClaimName": "` + name + `"}}}`,
+		}}, args...)
+		if code != 1 || stdout != "" || !strings.Contains(stderr, "names \""+name+"\", and no object of Kubernetes can have that name") {
+			t.Errorf("%q: want no report, got exit %d: %s%s", args, code, stdout, stderr)
+		}
 	}
 }

@@ -48,8 +48,8 @@ const (
 
 var outputs = []string{asTable, asJSON, asYAML}
 
-// width is that of the report if Stdout is no terminal.
-const width = 100
+// width is that of the report if Stdout is no terminal: it may be shown in one of the usual width.
+const width = 80
 
 // command is the flags.
 type command struct {

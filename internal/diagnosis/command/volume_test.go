@@ -40,7 +40,8 @@ func run(t *testing.T, env map[string]string, args ...string) (stdout, stderr st
 	}
 	var out, messages bytes.Buffer
 	code = command.Run(t.Context(), command.World{
-		Stdout: &out, Stderr: &messages, Env: func(name string) string { return env[name] }, Version: "v0-test",
+		Columns: 400, // a row has each text
+		Stdout:  &out, Stderr: &messages, Env: func(name string) string { return env[name] }, Version: "v0-test",
 		Kubernetes: func(s cluster.Source) (*cluster.Cluster, error) {
 			if s.Context == "nowhere" {
 				return nil, cluster.ErrNoKubeconfig

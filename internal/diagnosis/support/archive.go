@@ -5,10 +5,9 @@ import (
 	"compress/gzip"
 	"fmt"
 	"io"
-	"text/tabwriter"
 	"time"
 
-	"github.com/cinder-csi/cinder-csi/internal/printable"
+	"github.com/cinder-csi/cinder-csi/internal/diagnosis"
 )
 
 // directory is the one that all files of an archive are in.
@@ -34,23 +33,13 @@ func Write(out io.Writer, b Archive, at time.Time) error {
 }
 
 // Print lists an archive for people.
-func Print(out io.Writer, b Archive) error {
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "BYTES\tFILE\tWHAT")
+func Print(out io.Writer, b Archive, columns int) error {
+	var rows [][]string
 	total := 0
 	for _, e := range b.Entries {
-		fmt.Fprintf(table, "%d\t%s\t%s\n", e.Bytes, printable.Line(e.Name), printable.Line(e.What))
+		rows = append(rows, []string{fmt.Sprint(e.Bytes), e.Name, e.What})
 		total += e.Bytes
 	}
-	if err := table.Flush(); err != nil {
-		return err
-	}
-	if len(b.Unseen) > 0 {
-		fmt.Fprintln(out, "\nNot seen:")
-	}
-	for _, g := range b.Unseen {
-		fmt.Fprintln(out, "  "+printable.Line(g.What+": "+g.Why))
-	}
-	_, err := fmt.Fprintf(out, "\n%d files, %d bytes before compression. No Secret was read, and values that look like secrets are %s.\n", len(b.Entries), total, Redacted)
-	return err
+	end := fmt.Sprintf("%d files, %d bytes before compression. No Secret was read, and values that look like secrets are %s.", len(b.Entries), total, Redacted)
+	return diagnosis.PrintTable(out, "BYTES\tFILE\tWHAT", rows, b.Unseen, end, columns)
 }

@@ -165,7 +165,7 @@ func TestNoByteOfTheArchiveIsASecret(t *testing.T) {
 	if err := support.Write(&archive, b, at); err != nil {
 		t.Fatal(err)
 	}
-	if err := support.Print(&listed, b); err != nil {
+	if err := support.Print(&listed, b, 100); err != nil {
 		t.Fatal(err)
 	}
 	files := contents(t, archive.Bytes())
