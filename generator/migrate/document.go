@@ -68,7 +68,7 @@ func open(f File) ([]document, error) {
 		}
 		err := yaml.UnmarshalStrict(text, &content)
 		var plays []map[string]any // of Ansible
-		if err != nil && yaml.UnmarshalStrict(text, &plays) == nil {
+		if err != nil && strings.Contains(err.Error(), "cannot unmarshal array") && yaml.UnmarshalStrict(text, &plays) == nil {
 			content, err = map[string]any{"plays": jsonValue(plays)}, nil
 		}
 		switch {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -58,7 +59,7 @@ func (p place) checkLinks() error {
 	return nil
 }
 
-// around are the checkouts that a path is in: the working directory, and the nearest work trees of Git above that and above the path. Each may be known by
+// around are the checkouts that a path is in: the working directory, and the work trees of Git above that and above the path. Each may be known by
 // the name of a link. The system follows a link before it goes up by "..", so the path counts as it is, too. In /, the checkout is the first
 // directory of a relative path.
 func around(path string) (all []place, err error) {
@@ -80,8 +81,9 @@ func around(path string) (all []place, err error) {
 	for at := clean; at != separator; at = filepath.Dir(at) {
 		names = append(names, filepath.Join(resolved(at), strings.TrimPrefix(clean, at)))
 	}
+	ours := slices.Concat([]string{here, real}, workTrees(here), workTrees(real))
 	for _, name := range names {
-		for _, top := range []string{here, real, workTree(here + separator + "."), workTree(real + separator + "."), workTree(name)} {
+		for _, top := range slices.Concat(ours, workTrees(filepath.Dir(name))) {
 			if below, is := strings.CutPrefix(name, top+separator); is && top != separator && filepath.IsLocal(below) {
 				all = append(all, place{top, below})
 			}
@@ -99,14 +101,12 @@ func resolved(dir string) string {
 	return real
 }
 
-// workTree is the nearest work tree of Git above a path; empty or / if there is none.
-func workTree(path string) string {
-	top := filepath.Dir(path)
-	for top != separator {
-		if _, err := os.Lstat(filepath.Join(top, ".git")); err == nil {
-			break
+// workTrees are the work trees of Git that a directory is in, by its name. A link may lead from one into another.
+func workTrees(dir string) (all []string) {
+	for ; dir != separator && dir != "."; dir = filepath.Dir(dir) {
+		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
+			all = append(all, dir)
 		}
-		top = filepath.Dir(top)
 	}
-	return top
+	return all
 }

@@ -13,7 +13,7 @@ func TestNoLinkOfACheckoutLeadsOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, dir := range []string{"repo/.git", "repo/sub", "repo/other", "plain/sub", "outside/dir"} {
+	for _, dir := range []string{"repo/.git", "repo/sub", "repo/other", "plain/sub", "outside/dir", "second/.git", "second/dir"} {
 		if err := os.MkdirAll(filepath.Join(base, dir), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -22,7 +22,7 @@ func TestNoLinkOfACheckoutLeadsOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, to := range map[string]string{
-		"repo/out": "../outside", "repo/file": "../outside/file", "repo/sub/in": "../other", "plain/out": "../outside", "name": "repo", "plainname": "plain", "repo/gone": "../nothing",
+		"repo/out": "../outside", "repo/file": "../outside/file", "repo/sub/in": "../other", "plain/out": "../outside", "name": "repo", "plainname": "plain", "repo/gone": "../nothing", "repo/second": "../second",
 	} {
 		if err := os.Symlink(to, filepath.Join(base, name)); err != nil {
 			t.Fatal(err)
@@ -47,6 +47,9 @@ func TestNoLinkOfACheckoutLeadsOut(t *testing.T) {
 		{in: "outside", path: "/name/file", refused: true},
 		{in: "outside", path: "/name/sub/file"},
 		{in: "outside", path: "../repo/file", refused: true},
+		{in: "", path: "repo/second/dir/file", refused: true},
+		{in: "outside", path: "/repo/second/file", refused: true},
+		{in: "outside", path: "/second/dir/file"},
 		{in: "name", path: "/repo/file", refused: true},
 		{in: "name/sub", path: "../file", refused: true},
 		{in: "plain", path: "out/dir", refused: true},

@@ -4,6 +4,7 @@ package documents
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 
 	"go.yaml.in/yaml/v3"
@@ -14,11 +15,18 @@ const (
 	mostInMapping = 5_000   // keys of one mapping
 	MostNodes     = 400_000 // keys and items of a text, and so its memory
 	mostDocuments = 20_000
+	mostTags      = 20 // declared tags, which the library compares with each other, too
 )
 
 // Check returns an error for a text that exceeds the bounds, with the line where that is known. A text that is not YAML passes: its reader says
 // what is wrong with it. No error repeats a text of the input.
 func Check(text []byte) error {
+	if bytes.IndexByte(text, 0) >= 0 {
+		return errors.New("has a zero byte; save it as UTF-8") // the library reads UTF-16, too
+	}
+	if bytes.Count(text, []byte("%TAG")) > mostTags {
+		return fmt.Errorf("declares more than %d tags", mostTags)
+	}
 	if n := Nodes(text); n > MostNodes {
 		return fmt.Errorf("has more than %d keys and items", MostNodes)
 	} else if n <= mostInMapping {
