@@ -84,11 +84,9 @@ func (s Settings) failure(err error, tokens ...string) error {
 		e.text = "cannot get a new token: " + reason(login.ErrReauth)
 	case errors.As(err, &answer):
 		body := answer.Body[:min(len(answer.Body), maxErrorBody)] // a status that another request asks for may have more
-		answer.Body = nil
-		e.cause = answer
 		if len(tokens) > 0 {
-			_, e.Said = Fault(hide(body))
-			e.Said = string(hide([]byte(e.Said))) // what JSON had escaped
+			_, said := fault(hide(body))
+			e.Said = Public(string(hide([]byte(said)))) // also what JSON had escaped, before Public cuts it
 		}
 		e.text = fmt.Sprintf("HTTP %d: %s", answer.Actual, cmp.Or(e.Said, http.StatusText(answer.Actual)))
 	default:
@@ -117,6 +115,11 @@ func reason(err error) string {
 // Fault returns the key and the message of an error body: {"badRequest": {"code": 400, "message": "…"}}, under any key. It ignores anything else:
 // the HTML of a proxy says less than the status.
 func Fault(body []byte) (name, message string) {
+	name, message = fault(body)
+	return name, Public(message)
+}
+
+func fault(body []byte) (name, message string) {
 	var faults map[string]json.RawMessage
 	if json.Unmarshal(body, &faults) != nil {
 		return "", ""
@@ -126,7 +129,7 @@ func Fault(body []byte) (name, message string) {
 			Message string `json:"message"`
 		}
 		if json.Unmarshal(raw, &fault) == nil && fault.Message != "" {
-			return name, Public(fault.Message)
+			return name, fault.Message
 		}
 	}
 	return "", ""

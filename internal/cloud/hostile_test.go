@@ -536,6 +536,19 @@ func TestAnErrorHoldsNoSecretUnlessItIsAShortWord(t *testing.T) {
 	}
 }
 
+// JSON may have escaped a secret, and a message is cut.
+func TestASecretIsTakenOutBeforeAMessageIsCut(t *testing.T) {
+	t.Parallel()
+	s := Settings{Password: "correct-horse&battery"}
+	for at := range 1100 {
+		body := `{"badRequest": {"message": "` + strings.Repeat("x", at) + `correct-horse\u0026battery"}}`
+		err := s.failure(gophercloud.ErrUnexpectedResponseCode{Actual: 400, Body: []byte(body)}, "the token in use")
+		if strings.Contains(err.Error(), "corr") {
+			t.Fatalf("at %d: %s", at, err)
+		}
+	}
+}
+
 // A login may have no token yet, and a text without a token stays as it is, whatever its form.
 func TestAShortTokenIsTakenOutOfNothing(t *testing.T) {
 	t.Parallel()
