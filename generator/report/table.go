@@ -22,7 +22,7 @@ const (
 type table struct {
 	out   io.Writer
 	width int
-	// marked is a table with words of others in sentences: further lines of one have a mark, so that none reads like the advice of the report.
+	// marked is a table with words of others in sentences. Further lines of one have a mark, so that none reads like the advice of the report.
 	marked bool
 	rows   [][]string
 	err    error

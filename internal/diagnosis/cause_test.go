@@ -146,6 +146,11 @@ var changes = []struct {
 	{"failed attachment that may not be read", "attach.limit", "maximum", func(f *diagnosis.Readings) {
 		unreadable(f, "AttachVolume.Attach failed for volume \"pvc-u\" : rpc error: code = ResourceExhausted desc = attach volume: The maximum allowed number of disk devices")
 	}},
+	{"CSINode with the server of another node", "server.conflict", "names server", func(f *diagnosis.Readings) {
+		for _, n := range f.Nodes {
+			n.Provider = otherServer
+		}
+	}},
 	{"node is gone", "node.not-ready", "does not exist in Kubernetes", func(f *diagnosis.Readings) {
 		for _, n := range f.Nodes {
 			n.Missing, n.Ready = true, false

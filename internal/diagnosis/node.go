@@ -1,6 +1,7 @@
 package diagnosis
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -22,6 +23,8 @@ func (s *walk) nodeTrouble(step, name string) bool {
 		s.hiddenServer(name, server)
 	}
 	switch {
+	case n.disputed():
+		s.serverDisputed(step, name, n)
 	case unknown:
 		s.serverUnknown(step, name, server)
 	case gone && !n.Ready && !n.Missing && !s.Cloud.Missing:
@@ -34,7 +37,7 @@ func (s *walk) nodeTrouble(step, name string) bool {
 	case server != nil && server.Locked && !s.attachedAt(name):
 		s.stop(cause.ServerLocked, Step{
 			Name: step, What: "server " + serverName(server) + " of node " + name + " is locked", Why: "Nova refuses to attach and detach volumes of a locked server",
-			Do: []string{"ask who locked it; then unlock it, and the driver succeeds by itself", run("openstack", "server", "unlock", serverWord(server.ID))},
+			Do: append([]string{"ask who locked it; then unlock it, and the driver succeeds by itself"}, n.change("unlock")...),
 		})
 	case !n.Ready || n.Missing:
 		s.notReady(step, name, n)
@@ -59,6 +62,19 @@ func (s *walk) serverOf(n *Node) *CloudServer {
 
 func serverName(server *CloudServer) string {
 	return strings.TrimSpace(server.Name + " " + server.ID)
+}
+
+// serverDisputed is a node that may have named the server of somebody else, so no command has that ID.
+func (s *walk) serverDisputed(step, name string, n *Node) {
+	s.stop(cause.ServerConflict, Step{
+		Name: step, What: "CSINode " + name + " names server " + n.Driver.NodeID + ", and the provider ID of the node names " + n.Provider,
+		Why: "a node writes its CSINode itself, and the driver attaches and detaches at the server that stands there",
+		Do: []string{
+			"change neither server, and do not set the taint out-of-service, before you know which of them is the node",
+			run("openstack", "server", "show", serverWord(n.Provider)), run("kubectl", "get", "csinode", nodeNamed(name), "--output", "yaml"),
+			"if it is the one of the provider ID, restart the pod of the driver on the node. If CSINode then names the other again, do not trust the node: delete it",
+		},
+	})
 }
 
 func (s *walk) serverMissing(step, name string, server *CloudServer) {
@@ -110,20 +126,23 @@ func (s *walk) notReady(step, name string, n *Node) {
 		})
 		return
 	}
+	which := ""
+	if server := s.serverOf(n); server != nil && server.Name != "" {
+		which = " " + serverName(server)
+	}
 	s.stop(cause.NodeNotReady, Step{
 		Name: step, State: Waiting, What: "node " + name + " is not ready, and the volume is attached or wanted there", Since: since(n.Since),
 		Why: "Kubernetes does not detach a volume from a node that does not answer, because the node may still write to it",
-		Do: []string{
-			"repair the node; or shut its server down, and only then set the taint out-of-service. Kubernetes then deletes its pods and detaches its volumes",
-			run("openstack", "server", "stop", s.serverID(n)), run("openstack", "server", "show", "--column", "status", s.serverID(n)),
+		Do: slices.Concat([]string{
+			"repair the node; or shut down its server" + which + ", and only then set the taint out-of-service. Kubernetes then deletes its pods and detaches its volumes",
+		}, n.change("stop"), []string{
+			run("openstack", "server", "show", "--column", "status", serverWord(n.server())),
 			run("kubectl", "taint", "nodes", nodeNamed(name), outOfService),
 			"remove the taint when the node is back",
 			run("kubectl", "taint", "nodes", nodeNamed(name), outOfService+"-"),
-		},
+		}),
 	})
 }
-
-func (s *walk) serverID(n *Node) string { return serverWord(n.server()) }
 
 // serverWord is the ID of a server for a command. A node writes its CSINode itself, so that what stands there may be no ID.
 func serverWord(id string) string { return shell.ID(id, "SERVER") }

@@ -36,7 +36,7 @@ type NodeReport struct {
 type DriverOnNode struct {
 	Name       string     `json:"name"`
 	Registered bool       `json:"registered"`       // CSINode lists it
-	Server     string     `json:"server,omitempty"` // the ID that it registered, or that the provider ID of the node names
+	Server     string     `json:"server,omitempty"` // the ID that the provider ID of the node names, or that it registered
 	Status     string     `json:"status,omitempty"` // of the server in Nova; empty if it was not read
 	Limit      *int32     `json:"limit,omitempty"`  // of volumes at the node; absent if the driver reports none
 	Attached   int        `json:"attached"`         // VolumeAttachments
@@ -147,8 +147,11 @@ func (j *nodeJudge) driver(name string) {
 			}
 		}
 	}
-	if d.Server == "" {
-		d.Server = j.provider()
+	if id := j.provider(); id != "" {
+		if d.Server != "" && !strings.EqualFold(d.Server, id) {
+			j.find("CSINode %s names server %s, and the provider ID of the node names %s: find out who runs the kubelet there", j.Name, d.Server, id)
+		}
+		d.Server = id
 	}
 	d.Taint = j.startupTaint(name)
 	if !d.Registered && d.Attached == 0 && len(d.Pods) == 0 && d.Taint == nil {

@@ -111,17 +111,17 @@ func (f *NodeReadings) readServers(ctx context.Context, r *reader) {
 	}
 }
 
-// servers are those that the drivers registered on the node, or else the one that its provider ID names.
+// servers are the one that the provider ID of the node names, or else those that the drivers registered there.
 func (f *NodeReadings) servers() (ids []string) {
+	if id := f.provider(); id != "" {
+		return []string{id}
+	}
 	if f.CSINode != nil {
 		for _, d := range f.CSINode.Spec.Drivers {
 			if slices.Contains(f.Drivers, d.Name) && !slices.Contains(ids, d.NodeID) {
 				ids = append(ids, d.NodeID)
 			}
 		}
-	}
-	if id := f.provider(); len(ids) == 0 && id != "" {
-		ids = append(ids, id)
 	}
 	return ids
 }

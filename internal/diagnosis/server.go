@@ -42,15 +42,30 @@ func Blind(gaps []Gap) string {
 	return gaps[i].What
 }
 
-// server is the server of a node: as the driver registered it, or else as the provider ID names it. A CSINode goes with its Node.
+// server is the server of a node: as the provider ID names it, or else as the driver registered it. A compromised node can
+// write its CSINode, and cannot change a provider ID.
 func (n *Node) server() string {
 	switch {
 	case n == nil:
 		return ""
-	case n.Driver != nil:
+	case n.Provider == "" && n.Driver != nil:
 		return n.Driver.NodeID
 	}
 	return n.Provider
+}
+
+// disputed reports whether CSINode and the provider ID name different servers.
+func (n *Node) disputed() bool {
+	return n.Provider != "" && n.Driver != nil && !strings.EqualFold(n.Driver.NodeID, n.Provider)
+}
+
+// change are commands that change the server of a node. The first shows it, if the node alone says which it is.
+func (n *Node) change(verb string) []string {
+	commands := []string{run("openstack", "server", verb, serverWord(n.server()))}
+	if n.Provider == "" {
+		commands = append([]string{run("openstack", "server", "show", "--column", "name", "--column", "status", serverWord(n.server()))}, commands...)
+	}
+	return commands
 }
 
 // noteUnknownServer adds a gap for a node whose server is needed and not known.

@@ -153,6 +153,15 @@ func TestTheStoryOfAVolumeSaysWhichServerItDoesNotKnow(t *testing.T) {
 	}
 }
 
+func TestTheProviderIDOfANodeWinsOverItsCSINode(t *testing.T) {
+	f := readingsOfNode(t, nodeWorld())
+	f.Node.Spec.ProviderID = "openstack:///" + otherServer
+	r := diagnosis.OnNode(f)
+	if r.Drivers[0].Server != otherServer || !strings.Contains(strings.Join(r.Findings, "\n"), "CSINode n1 names server "+id(90)+", and the provider ID of the node names "+otherServer) {
+		t.Errorf("got %+v, %q", r.Drivers, r.Findings)
+	}
+}
+
 func TestANodeWithoutACSINodeHasTheServerOfItsProviderID(t *testing.T) {
 	world := nodeWorld()
 	f := readingsOfNode(t, world)

@@ -39,7 +39,7 @@ func printedWith[T any](print func(io.Writer, T, int) error) func(*testing.T, st
 	}
 }
 
-// Words that a tenant, a node or a cloud chose begin no row of a terminal as the words of the report do, whatever their letters.
+// Words that a tenant, a node or a cloud chose begin no row of a terminal as those of the report do, whatever their letters.
 func TestNoTextOfOthersMakesARowOfAReport(t *testing.T) {
 	reports := map[string]func(*testing.T, string, int) string{
 		"volume": printedWith(diagnosis.Print), "node": printedWith(diagnosis.PrintNode), "lost": printedWith(diagnosis.PrintMissing),

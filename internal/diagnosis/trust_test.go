@@ -142,6 +142,37 @@ func TestAServerIDThatIsNoneBecomesAPlaceholder(t *testing.T) {
 	}
 }
 
+// A kubelet that an attacker holds names the server of somebody else in its CSINode.
+func TestNoCommandChangesAServerThatANodeAloneNames(t *testing.T) {
+	const victim = "99999999-0000-4000-8000-000000000001"
+	for _, name := range []string{"node-lost", "server-locked", "server-in-error", "server-deleted"} {
+		for _, known := range []bool{true, false} {
+			f := readingsOf(t, recordings(t)[name])
+			for _, n := range f.Nodes {
+				if n.Driver == nil {
+					continue
+				}
+				if server := f.Cloud.Servers[n.Driver.NodeID]; server != nil {
+					f.Cloud.Servers[victim] = &diagnosis.CloudServer{ID: victim, Name: "master-0", Status: server.Status, Locked: server.Locked, Missing: server.Missing}
+				}
+				if known {
+					n.Provider = n.Driver.NodeID
+				}
+				n.Driver.NodeID = victim
+			}
+			r := diagnosis.Diagnose(f)
+			last := r.Steps[len(r.Steps)-1]
+			text, commands := strings.Join(append(last.Do, last.What), "\n"), slices.DeleteFunc(slices.Clone(last.Do), func(do string) bool { return !strings.HasPrefix(do, "$ ") })
+			switch {
+			case known && (r.Cause != "server.conflict" || strings.Contains(strings.Join(commands, "\n"), victim) || !strings.Contains(last.What, victim)):
+				t.Errorf("%s: want a cause of its own, and no command for the server of others; got %s: %s", name, r.Cause, text)
+			case !known && name != "server-deleted" && (!strings.Contains(text, "master-0 "+victim) || !strings.HasPrefix(commands[0], "$ openstack server show ")):
+				t.Errorf("%s: want the name of the server, and a command that shows it first; got %s", name, text)
+			}
+		}
+	}
+}
+
 func TestEveryCommandIsMadeByTheFunctionThatQuotes(t *testing.T) {
 	files, err := filepath.Glob("*.go")
 	if err != nil {
