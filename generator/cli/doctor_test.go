@@ -9,6 +9,7 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/generator/doctor"
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
+	"github.com/cinder-csi/cinder-csi/internal/printable"
 )
 
 // findings runs doctor and gives its report by check and severity.
@@ -134,7 +135,7 @@ func TestALoginThatTheDriverRefusesIsNamedAsTheDriverDoes(t *testing.T) {
 			}
 			for _, command := range []string{"inspect", "doctor"} {
 				stdout, stderr, _ := b.run(t, command, "--os-cloud", "sim-demo")
-				text := strings.Join(strings.Fields(stdout+stderr), " ") // the table wraps
+				text := strings.Join(strings.Fields(strings.ReplaceAll(stdout+stderr, printable.Mark, "")), " ") // the table wraps
 				if !strings.Contains(text, test.says) {
 					t.Errorf("%s: want %q, got %s", command, test.says, text)
 				}
