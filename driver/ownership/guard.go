@@ -33,16 +33,22 @@ type waiter[ID, T any] struct {
 
 // Await asks whose the object is once the wait ends, also before an error of done tells about it.
 func (w waiter[ID, T]) Await(ctx context.Context, id ID, done func(object T, ok bool) (bool, error)) (T, error) {
-	return w.await(ctx, id, func(object T, ok bool) (bool, error) {
+	var none T
+	var refusal error
+	object, err := w.await(ctx, id, func(object T, ok bool) (bool, error) {
 		ended, err := done(object, ok)
 		if !ok || !ended && err == nil {
 			return ended, err
 		}
-		if refusal := w.check(ctx, object); refusal != nil {
+		if refusal = w.check(ctx, object); refusal != nil {
 			return true, refusal
 		}
 		return ended, err
 	})
+	if refusal != nil {
+		return none, err
+	}
+	return object, err
 }
 
 func (g guard) checkVolume(ctx context.Context, v volume.Volume) error {

@@ -24,7 +24,11 @@ func fromTo(was, is any) string {
 	}
 	a, b := lines(before), lines(after)
 	missing := func(from, in []string) []string {
-		return slices.DeleteFunc(slices.Clone(from), func(line string) bool { return slices.Contains(in, line) })
+		there := map[string]bool{}
+		for _, line := range in {
+			there[line] = true
+		}
+		return slices.DeleteFunc(slices.Clone(from), func(line string) bool { return there[line] })
 	}
 	return "from " + text(missing(a, b)) + " to " + text(missing(b, a))
 }

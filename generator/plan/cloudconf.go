@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"bytes"
 	"crypto/x509"
 	"encoding/pem"
 	"regexp"
@@ -85,11 +86,11 @@ const (
 // key must never get there, and pem.Decode skips any text before the first block that it can read. Messages never quote the input,
 // because it may be a key.
 func (d *decider) certificates(bundle string) string {
-	var out strings.Builder
-	for rest := strings.TrimSpace(bundle); rest != ""; {
-		block, after := pem.Decode([]byte(rest))
+	var out bytes.Buffer
+	for rest := bytes.TrimSpace([]byte(bundle)); len(rest) > 0; {
+		block, after := pem.Decode(rest)
 		given := rest[:len(rest)-len(after)]
-		if block == nil || !strings.HasPrefix(rest, beginCertificate) || strings.Count(given, beginCertificate) > 1 || len(block.Headers) > 0 {
+		if block == nil || !bytes.HasPrefix(rest, []byte(beginCertificate)) || bytes.Count(given, []byte(beginCertificate)) > 1 || len(block.Headers) > 0 {
 			d.problem(caBundle + ": want certificates in PEM and nothing else, no comments either")
 			return ""
 		}
@@ -98,7 +99,7 @@ func (d *decider) certificates(bundle string) string {
 			return ""
 		}
 		out.Write(pem.EncodeToMemory(&pem.Block{Type: block.Type, Bytes: block.Bytes}))
-		rest = strings.TrimSpace(string(after))
+		rest = bytes.TrimSpace(after)
 	}
 	return out.String()
 }

@@ -122,6 +122,7 @@ const mostItems = 2_000
 const (
 	longestPattern = 255
 	longestKey     = 320
+	longestText    = 1 << 20 // bytes of a value
 )
 
 func decode(file string, data []byte, into any, h header) error {
@@ -140,9 +141,6 @@ func decode(file string, data []byte, into any, h header) error {
 		return err
 	}
 	if h.kind == KindDistribution { // the others have names of a cloud, which each output escapes
-		if !utf8.Valid(data) {
-			d.problem(1, "the file is not in UTF-8, as a review would read it: save it in UTF-8")
-		}
 		for i, line := range strings.Split(strings.TrimPrefix(string(data), "\ufeff"), "\n") { // comments too
 			d.allow(i+1, strings.TrimSuffix(line, "\r"), misleads)
 		}
@@ -230,7 +228,9 @@ func (d *decoder) wrap(err error) error {
 
 // parse gives the one document of a file, nil for a file without any, and what it holds.
 func (d *decoder) parse(data []byte) (root *yaml.Node, value any, err error) {
-	if err := documents.Check(data); err != nil {
+	if err := documents.Check(data); bytes.IndexByte(data, 0) >= 0 {
+		return nil, nil, d.syntax(data, err)
+	} else if err != nil {
 		return nil, nil, d.wrap(err)
 	}
 	in := yaml.NewDecoder(bytes.NewReader(data))
@@ -409,6 +409,9 @@ func (d *decoder) once(hint string) string {
 
 func (d *decoder) scalar(n *yaml.Node, path, want string, tags ...string) {
 	if n.Kind == yaml.ScalarNode && slices.Contains(tags, n.Tag) {
+		if len(n.Value) > longestText {
+			d.problem(n.Line, "%s: has more than %d bytes, which no ConfigMap holds", path, longestText)
+		}
 		return
 	}
 	d.problem(n.Line, "%s: want %s%s", path, want, asScalar(n, want, tags))

@@ -18,7 +18,7 @@ var (
 )
 
 // notText is what a file is that holds bytes which no text has.
-const notText = "is no text; want YAML or JSON"
+const notText = "is no text in UTF-8; want YAML or JSON"
 
 // syntax says why a text is no YAML, in words that are none of the library's.
 func (d *decoder) syntax(data []byte, err error) error {

@@ -83,9 +83,8 @@ func (s Settings) failure(err error, tokens ...string) error {
 	case errors.As(err, &login):
 		e.text = "cannot get a new token: " + reason(login.ErrReauth)
 	case errors.As(err, &answer):
-		body := answer.Body[:min(len(answer.Body), maxErrorBody)] // a status that another request asks for may have more
-		if len(tokens) > 0 {
-			_, said := fault(hide(body))
+		if len(tokens) > 0 && len(answer.Body) <= maxErrorBody {
+			_, said := fault(hide(answer.Body))
 			e.Said = Public(string(hide([]byte(said)))) // also what JSON had escaped, before Public cuts it
 		}
 		e.text = fmt.Sprintf("HTTP %d: %s", answer.Actual, cmp.Or(e.Said, http.StatusText(answer.Actual)))
@@ -121,7 +120,7 @@ func Fault(body []byte) (name, message string) {
 
 func fault(body []byte) (name, message string) {
 	var faults map[string]json.RawMessage
-	if json.Unmarshal(body, &faults) != nil {
+	if len(body) > maxErrorBody || json.Unmarshal(body, &faults) != nil { // a status that another request asks for may have more
 		return "", ""
 	}
 	for name, raw := range faults {

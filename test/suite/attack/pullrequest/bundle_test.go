@@ -662,6 +662,7 @@ func TestDocumentsThatExplodeAreRefusedInTimeAndMemory(t *testing.T) {
 		"a patch named twice":     {"kustomize", map[string]string{"kustomization.yaml": header + "resources: [namespace.yaml]\npatches:\n" + strings.Repeat("- {path: p.yaml}\n", 40_000), "p.yaml": "[]\n"}},
 		"files without end":       {"helm", many},
 		"keys of all files":       {"kustomize", parts},
+		"declared tags":           {"kustomize", map[string]string{"kustomization.yaml": strings.Repeat("%TAG !a! x\n", 40_000) + "---\n" + header}},
 		"items of nothing":        {"kustomize", map[string]string{"kustomization.yaml": header + "resources:\n" + strings.Repeat("-\n", 3<<20-100)}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -680,6 +681,7 @@ func TestDocumentsThatExplodeAreRefusedInTimeAndMemory(t *testing.T) {
 		"aliases": laughs(), "long": strings.Repeat("# x\n", 2<<20), "brackets": strings.Repeat("[", 1<<20),
 		"keys": "apiVersion: generator.cinder-csi.io/v1alpha1\nkind: Distribution\nspec:\n" + manyKeys(60_000), "problems": "spec:\n" + manyKeys(1_000),
 		"items": "spec: {roles: {controller: {imagePullSecrets: [" + strings.Repeat("x,", 400_000) + "]}}}\n", "pools": "spec:\n  nodePools:\n" + pools(2_000),
+		"declared tags": strings.Repeat("%TAG !a! x\n", 40_000) + "--- a", "a text without end": "spec: {credentials: {caBundle: " + strings.Repeat("a", 3<<20) + "}}",
 		"items of nothing":       "spec:\n" + strings.Repeat("-\n", 2<<20-10),
 		"aliases in a known key": "spec: {topology: {zoneMap: *i}}\n" + laughs(), "inventory": string(inventory) + laughs(),
 	} {
