@@ -182,8 +182,8 @@ func TestAnyNumberOfClientsShareTheMetricsOfASecond(t *testing.T) {
 			go page.ServeHTTP(texts, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", http.NoBody))
 		}
 		time.Sleep(time.Second)
-		if len(texts.seen) != 1 {
-			t.Errorf("%d clients hold %d texts", mostConnections, len(texts.seen))
+		if n := texts.count(); n != 1 {
+			t.Errorf("%d clients hold %d texts", mostConnections, n)
 		}
 		time.Sleep(answerTime)
 	})
@@ -202,6 +202,12 @@ func (d *distinct) Write(text []byte) (int, error) {
 	defer d.mu.Unlock()
 	d.seen[&text[0]] = true
 	return len(text), nil
+}
+
+func (d *distinct) count() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.seen)
 }
 
 // counted counts the connections that the server has not closed.

@@ -1,6 +1,7 @@
 package cloud
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
@@ -36,7 +37,8 @@ func Decode(reply *http.Response, into any) error {
 func Unmarshal(text []byte, into any) error { return unmarshal(text, into, cleaner{}) }
 
 func unmarshal(text []byte, into any, c cleaner) error {
-	err := json.Unmarshal(text, into)
+	// What is no UTF-8 becomes "?": json would make three bytes of each, in buffers that double.
+	err := json.Unmarshal(bytes.ToValidUTF8(text, []byte("?")), into)
 	c.clean(into)
 	return Settings{}.failure(err)
 }

@@ -142,7 +142,7 @@ func (r *reader) readPlugins(ctx context.Context, name string, node *Node) {
 		all, _ = cluster.Select[corev1.Pod](ctx, r.Cluster, "/api/v1/namespaces/"+usualNodeNamespace+"/pods", selector)
 	}
 	for _, p := range all {
-		if (cluster.Workload{Pod: p.Spec}).DriverName() == r.readings.Driver {
+		if onNode(p) && (cluster.Workload{Pod: p.Spec}).DriverName() == r.readings.Driver {
 			node.Plugins = append(node.Plugins, p)
 		}
 	}

@@ -99,6 +99,7 @@ var reserved = regexp.MustCompile(`^(?:[#$|]|[[:^ascii:]]|\S*[[:^ascii:]]\S*:|(?
 
 // others is text for one that begins with a word of others.
 func (p *printer) others(margin, text string) {
+	text = oneLine(text)
 	if reserved.MatchString(text) {
 		text = printable.Mark + text
 	}
@@ -108,8 +109,11 @@ func (p *printer) others(margin, text string) {
 // wrapped writes a text behind its own first columns; further rows stand behind a margin.
 func (p *printer) wrapped(first, margin, text string) {
 	columns := p.width - max(0, len(first)-len(margin)-len(printable.Mark))
-	p.copied(first + printable.Folded(margin, strings.Join(strings.Fields(printable.Line(text)), " "), columns))
+	p.copied(first + printable.Folded(margin, oneLine(text), columns))
 }
+
+// oneLine is a text as a row shows it.
+func oneLine(text string) string { return strings.Join(strings.Fields(printable.Line(text)), " ") }
 
 // table writes rows of cells below a header, and nothing if there are none. An empty line stands above a header that begins with a line feed.
 func (p *printer) table(header string, rows [][]string) {

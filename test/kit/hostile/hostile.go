@@ -33,7 +33,7 @@ func Texts() (all []string) {
 			}
 		}
 	}
-	return all
+	return append(all, " "+all[0], "\t"+all[0])
 }
 
 // Fill writes a text into each string of a value. Others, named TYPE.FIELD, are words of the report.

@@ -51,6 +51,10 @@ var memoryAttacks = []struct {
 	{"a long message of a status that nobody asks for", longMessage(http.StatusNonAuthoritativeInfo)},
 	{"a long message of a status that others ask for", longMessage(http.StatusCreated)},
 	{"a long message of a redirect to nowhere", longMessage(http.StatusFound)},
+	{"bytes that are no UTF-8", after(func(_ *http.Request, honest *answered) *answered {
+		honest.body = notUTF8
+		return honest
+	})},
 	{"new pages without end", attacks["new pages without end"]},
 	{"pages as large as they may be", after(largePage)},
 	{"a gzip bomb", after(func(_ *http.Request, honest *answered) *answered {
@@ -70,6 +74,9 @@ var memoryAttacks = []struct {
 	{"volumes of one name with much metadata", largeNamed(fmt.Sprintf(`"metadata": {%s}`, listed(8_000, `"%x": "vvvvvvvvvvvvvvv"`)))},
 	{"volumes of one name with many attachments", largeNamed(fmt.Sprintf(`"attachments": [%s]`, listed(4_000, `{"device": "/dev/disk/%x"}`)))},
 }
+
+// notUTF8 is a list whose one name json would make three times as long.
+var notUTF8 = []byte(`{"volumes": [{"name": "` + strings.Repeat("\xff", 8<<20-100) + `"}]}`)
 
 // longMessage gives each answer a status, and a message that looks like every form of a credential.
 func longMessage(status int) attack {
