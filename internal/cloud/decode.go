@@ -37,7 +37,7 @@ func Decode(reply *http.Response, into any) error {
 func Unmarshal(text []byte, into any) error { return unmarshal(text, into, cleaner{}) }
 
 func unmarshal(text []byte, into any, c cleaner) error {
-	// What is no UTF-8 becomes "?": json would make three bytes of each, in buffers that double.
+	// Bytes that are not UTF-8 become "?". Package json would make three of each, in buffers that double.
 	err := json.Unmarshal(bytes.ToValidUTF8(text, []byte("?")), into)
 	c.clean(into)
 	return Settings{}.failure(err)
