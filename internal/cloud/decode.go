@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"sync"
+	"unicode/utf8"
 )
 
 // largeText holds buffers for replies of more than smallBody bytes; Bound allows two for each cloud. json.Decoder would double a
@@ -37,8 +38,10 @@ func Decode(reply *http.Response, into any) error {
 func Unmarshal(text []byte, into any) error { return unmarshal(text, into, cleaner{}) }
 
 func unmarshal(text []byte, into any, c cleaner) error {
-	// Bytes that are not UTF-8 become "?". Package json would make three of each, in buffers that double.
-	err := json.Unmarshal(bytes.ToValidUTF8(text, []byte("?")), into)
+	if !utf8.Valid(text) { // package json would make three of each such byte, in buffers that double
+		text = bytes.ToValidUTF8(text, []byte("?"))
+	}
+	err := json.Unmarshal(text, into)
 	c.clean(into)
 	return Settings{}.failure(err)
 }
