@@ -563,3 +563,11 @@ func TestAShortTokenIsTakenOutOfNothing(t *testing.T) {
 		}
 	}
 }
+
+func TestBytesThatAreNotUTF8AreNotMultiplied(t *testing.T) {
+	t.Parallel()
+	var got struct{ Name string }
+	if err := Unmarshal([]byte("{\"name\": \"a\xff\xfeb\"}"), &got); err != nil || got.Name != "a?b" {
+		t.Errorf("got %q, %v", got.Name, err)
+	}
+}
