@@ -18,7 +18,7 @@ const (
 	mostProcessor = 5 * time.Minute
 )
 
-// littleMemory is the size in bytes up to which the heap may grow by collectAt.
+// littleMemory is the size in bytes up to which the heap may grow by collectAt. GOMEMLIMIT replaces it.
 const littleMemory = 384 << 20
 
 // used is what this process has taken.
@@ -47,9 +47,11 @@ func (u used) exceeded() string {
 	return ""
 }
 
-// limit ends the process once it exceeds a limit. What generate writes is put in its place in one step, at the end.
+// limit ends the process once it exceeds a limit. Where that is in the middle of a write, it leaves what a killed generate leaves: the next one continues.
 func limit() {
-	debug.SetMemoryLimit(littleMemory)
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(littleMemory)
+	}
 	for range time.Tick(100 * time.Millisecond) {
 		if why := usage().exceeded(); why != "" {
 			fmt.Fprintln(os.Stderr, "Error: "+why)
