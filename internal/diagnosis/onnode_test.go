@@ -325,3 +325,22 @@ func TestOnlyTheFirstVolumesThatWaitAreDiagnosed(t *testing.T) {
 		t.Errorf("want 10 diagnosed and 3 named, got %v: %d, %q", err, len(f.Waiting), f.NotDiagnosed)
 	}
 }
+
+// A tenant may give a pod the labels, the image and the name of the driver. What it cannot have is the driver's directory of the node.
+func TestAPodWithoutTheDirectoryOfTheDriverIsNoneOfItsPods(t *testing.T) {
+	world, changed := nodeWorld(), false
+	for path, answer := range world {
+		if strings.Contains(path, "component%3Dnode") {
+			evil := `{"items": [{"metadata": {"namespace": "evil", "name": "evil-pod"}, "spec": {"nodeName": "n1", "containers": [{"name": "driver", "image": "evil.example/cinder-csi-driver", "args": ["--driver-name=` + upstreamDriver + `"]}]}}, `
+			answer.Body = []byte(strings.Replace(string(answer.Body), `{"items": [`, evil, 1))
+			world[path], changed = answer, true
+		}
+	}
+	text := &strings.Builder{}
+	if err := diagnosis.PrintNode(text, diagnosis.OnNode(readingsOfNode(t, world)), 100); err != nil || !changed {
+		t.Fatal(err, changed)
+	}
+	if got := text.String(); strings.Contains(got, "evil") || !strings.Contains(got, "node-x") {
+		t.Errorf("want the pod of the driver alone, got %s", got)
+	}
+}
