@@ -16,6 +16,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/cluster"
 	"github.com/cinder-csi/cinder-csi/internal/memnet"
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
+	"github.com/cinder-csi/cinder-csi/internal/rusage"
 )
 
 // version is set by the linker.
@@ -29,7 +30,7 @@ func main() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(collectAt)
 	}
-	go limit()
+	rusage.Limit(cli.Failure)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends what looks at no context
 	code := cli.Run(ctx, world(), os.Args[1:])

@@ -25,8 +25,8 @@ test-full-all: #: the default: each of the others but those "not by default", wi
 # The packages that start goroutines, and the suites that tell their stories: a test wants each `go` statement of the programs there or linked into
 # the tests of one. The detector takes five to fifteen times the processor time, and needs a C compiler. The slowest package is the first, so that
 # the others run beside it. RACE=... runs it on every package (weekly).
-RACE := test/suite/driver cmd/cinder-csi-driver cmd/cinder-csi-generator cmd/openstack-sim driver/... generator/inspect internal/cloud internal/cluster internal/memnet \
-  internal/openstacksim/... test/bed/vm/agent test/suite/conformance test/suite/histories
+RACE := test/suite/driver cmd/cinder-csi-driver cmd/openstack-sim driver/... generator/inspect internal/cloud internal/cluster internal/memnet \
+  internal/openstacksim/... internal/rusage test/bed/vm/agent test/suite/conformance test/suite/histories
 test-full-race: test-tools #: the packages that start goroutines, with the race detector (a C compiler; RACE=... for all packages)
 	$(GATE) -race -timeout 40m $(RACE:%=./%)
 

@@ -1,4 +1,5 @@
-package main
+// Package rusage ends a process that takes more memory or time than its work needs.
+package rusage
 
 import (
 	"fmt"
@@ -7,8 +8,6 @@ import (
 	"runtime/metrics"
 	"syscall"
 	"time"
-
-	"github.com/cinder-csi/cinder-csi/generator/cli"
 )
 
 // What one command may take: three times the memory and six times the processor time of a bundle for 5,000 volume types. A short document may stand for
@@ -47,15 +46,18 @@ func (u used) exceeded() string {
 	return ""
 }
 
-// limit ends the process once it exceeds a limit. Where that is in the middle of a write, it leaves what a killed generate leaves: the next one continues.
-func limit() {
+// Limit ends the process with this exit code once it exceeds a limit. Where that is in the middle of a write, it leaves what a killed generate leaves:
+// the next one continues.
+func Limit(code int) {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(littleMemory)
 	}
-	for range time.Tick(100 * time.Millisecond) {
-		if why := usage().exceeded(); why != "" {
-			fmt.Fprintln(os.Stderr, "Error: "+why)
-			os.Exit(cli.Failure)
+	go func() {
+		for range time.Tick(100 * time.Millisecond) {
+			if why := usage().exceeded(); why != "" {
+				fmt.Fprintln(os.Stderr, "Error: "+why)
+				os.Exit(code)
+			}
 		}
-	}
+	}()
 }
