@@ -127,10 +127,11 @@ func TestClientsThatHoldConnectionsShutNobodyOut(t *testing.T) {
 // a text of its own.
 func TestAnyNumberOfClientsShareTheMetricsOfASecond(t *testing.T) {
 	const takes = 100 * time.Millisecond
-	var made, shown int
+	var made atomic.Int64
+	shown := 0
 	gatherer := prometheus.NewRegistry()
 	gatherer.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "made"}, func() float64 {
-		made++
+		made.Add(1)
 		now := time.Now().UnixMilli() % 1e9
 		time.Sleep(takes)
 		return float64(now)
@@ -169,8 +170,8 @@ func TestAnyNumberOfClientsShareTheMetricsOfASecond(t *testing.T) {
 			}
 			shown++
 		}
-		if seconds := int(time.Since(begin)/time.Second) + 1; made > seconds {
-			t.Errorf("%d scrapes in %d seconds, and the driver made the metrics %d times", shown, seconds, made)
+		if seconds := int64(time.Since(begin)/time.Second) + 1; made.Load() > seconds {
+			t.Errorf("%d scrapes in %d seconds, and the driver made the metrics %d times", shown, seconds, made.Load())
 		}
 		stop()
 		if err := <-ended; err != nil {

@@ -39,9 +39,7 @@ func newPlane(t *testing.T, options Options) *Plane {
 			t.Error(err)
 		}
 		wantFiles(t, p.dir)
-		if left, err := loops(p.image("")); len(left) > 0 || err != nil {
-			t.Errorf("want no loop device left, got %v, %v", left, err)
-		}
+		noLoops(t, p)
 	})
 	for id, name := range map[string]string{nodeA: "a", nodeB: "b"} {
 		do(t, p.AddServer(id, name, func() []byte { return []byte(`{"uuid":"` + id + `"}`) }))
@@ -122,13 +120,19 @@ func TestADiskAppearsGrowsAndGoes(t *testing.T) {
 	for _, dir := range []string{"sys/block", "dev", "by-id"} {
 		wantFiles(t, filepath.Join(server, dir))
 	}
-	if left, err := loops(p.image("")); len(left) > 0 || err != nil {
-		t.Errorf("want no loop device, got %v, %v", left, err)
-	}
+	noLoops(t, p)
 	for range 2 {
 		do(t, p.Remove(one))
 	}
 	wantFiles(t, p.image(""))
+}
+
+// noLoops waits, since a program that looks at all disks of the machine, such as blkid, keeps each for a moment.
+func noLoops(t *testing.T, p *Plane) {
+	t.Helper()
+	if err := awaitNoLoops(p.image(""), 10*releaseTimeout); err != nil {
+		t.Error(err)
+	}
 }
 
 func unixSize(path string) (int64, error) {
@@ -307,11 +311,9 @@ func TestALeftoverThatIsNotTakenAwayByTheKernelIsTakenAwayByUs(t *testing.T) {
 	p := newPlane(t, Options{})
 	do(t, p.Make(one, "", 1))
 	testenv.NeedTools(t, "losetup", "mount")
-	name := strings.TrimSpace(testenv.Run(t, "losetup", "--find", "--show", p.image(one)))
+	testenv.Run(t, "losetup", "--find", "--show", p.image(one))
 	do(t, clearLoops(p.image("")))
-	if left, err := loops(p.image("")); len(left) > 0 || err != nil {
-		t.Errorf("%s is left: %v, %v", name, left, err)
-	}
+	noLoops(t, p)
 }
 
 func TestASparseFileIsCopiedWithItsHoles(t *testing.T) {
