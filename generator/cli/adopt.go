@@ -16,6 +16,8 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/printable"
 )
 
+const oldNamespaceUsage = "namespace of the old installation, if several have one; repeat it if its controller and its nodes are in two"
+
 func newAdoptCommand(w *World, shared *common) *cobra.Command {
 	var base string
 	var old []string
@@ -45,7 +47,7 @@ sets the state of its built-in driver back.`,
 	}
 	baseFlag(c, &base)
 	clusterFlags(c, &kube)
-	c.Flags().StringArrayVar(&old, "old-namespace", nil, "namespace of the installation to replace, if the cluster has several; repeat it if its controller and its nodes are in two")
+	c.Flags().StringArrayVar(&old, "old-namespace", nil, oldNamespaceUsage)
 	return c
 }
 

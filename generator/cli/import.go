@@ -25,7 +25,8 @@ import (
 type importRun struct {
 	from   source
 	kube   cluster.Source
-	clouds string // where clouds.yaml is written; empty: nowhere
+	clouds string   // where clouds.yaml is written; empty: nowhere
+	old    []string // namespaces of the other installation
 }
 
 func newImportCommand(w *World, shared *common) *cobra.Command {
@@ -40,7 +41,7 @@ Messages say key by key what became of it, or why it was left out. An unknown ke
 different values for one key.
 
 With --kubeconfig or --context it also reads what runs in a cluster, with GET requests: workloads, classes, PersistentVolumes, and the
-ConfigMaps of the plugin. The zones of existing volumes are kept, or import refuses (exit 3) and says what is missing. With --os-cloud or
+ConfigMaps of the plugin. If several namespaces have workloads of a Cinder driver, --old-namespace names those to read. The zones of existing volumes are kept, or import refuses (exit 3) and says what is missing. With --os-cloud or
 --inventory it maps compute zones to volume zones.
 
 Credentials are never printed. Of a Secret only the names are read. --clouds-yaml converts those of a cloud.conf to a new file with mode 0600.`,
@@ -51,6 +52,7 @@ Credentials are never printed. Of a Secret only the names are read. --clouds-yam
 	run.from.flags(c)
 	clusterFlags(c, &run.kube)
 	c.Flag("kubeconfig").Usage = "kubeconfig of a cluster with the other installation, to read that too"
+	c.Flags().StringArrayVar(&run.old, "old-namespace", nil, oldNamespaceUsage)
 	c.Flags().StringVar(&run.clouds, "clouds-yaml", "", "write the credentials of the cloud.conf to this new file, as clouds.yaml with mode 0600")
 	return c
 }
@@ -63,7 +65,7 @@ func (r *importRun) run(ctx context.Context, w *World, args []string) error {
 	if err != nil {
 		return err
 	}
-	in := migrate.Importer{CloudsYAML: r.clouds}
+	in := migrate.Importer{CloudsYAML: r.clouds, Namespaces: r.old}
 	if in.Zones, err = r.zones(ctx, w); err != nil {
 		return err
 	}
@@ -71,7 +73,7 @@ func (r *importRun) run(ctx context.Context, w *World, args []string) error {
 	switch {
 	case errors.Is(err, migrate.ErrZones):
 		return &exit{Refused, err}
-	case errors.Is(err, migrate.ErrFile):
+	case errors.Is(err, migrate.ErrFile), errors.Is(err, migrate.ErrSeveral):
 		return &exit{Usage, err}
 	case err != nil:
 		return err

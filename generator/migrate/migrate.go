@@ -54,15 +54,19 @@ var ErrFile = errors.New("the file cannot be imported")
 
 // Importer is what Import may know of the cloud, and what it keeps beside the Distribution.
 type Importer struct {
-	Zones      *Zones // of the cloud; nil: not known
-	CloudsYAML string // the file that gets the credentials of the cloud.conf; empty: none
+	Zones      *Zones   // of the cloud; nil: not known
+	CloudsYAML string   // the file that gets the credentials of the cloud.conf; empty: none
+	Namespaces []string // of the installation; none: that of all workloads of a Cinder driver
 
 	credentials []document // each cloud.conf
 }
 
-// Import proposes a Distribution for the files, and says key by key what became of them. Errors: ErrFile, ErrZones, and those of the sequence.
+// Import proposes a Distribution for the files, and says key by key what became of them. Errors: ErrFile, ErrSeveral, ErrZones, and those of the sequence.
 func (i *Importer) Import(files iter.Seq2[File, error]) (v1alpha1.Distribution, []Note, error) {
 	in, err := readAll(files)
+	if err == nil {
+		err = in.choose(i.Namespaces)
+	}
 	if err != nil {
 		return v1alpha1.Distribution{}, nil, err
 	}

@@ -22,7 +22,11 @@ func runsDriver(d document) bool {
 	if err != nil { // its reader says which key is wrong
 		return d.isAboutDriver()
 	}
-	return !slices.Contains(operatorWorkloads, d.name()) && slices.ContainsFunc(cluster.Containers(template.Spec), isDriver(template.Spec))
+	return !slices.Contains(operatorWorkloads, d.name()) && hasDriver(template.Spec)
+}
+
+func hasDriver(pod corev1.PodSpec) bool {
+	return slices.ContainsFunc(cluster.Containers(pod), isDriver(pod))
 }
 
 // isDriver is whether a container of the pod runs a Cinder driver. A program of another name on a node is known by the directory of the socket.
