@@ -37,7 +37,7 @@ test-full-race-ci: test-tools #: not by default: race without long tables, the p
 	$(GATE) -race -count 1 -timeout 40m -skip '$(RACE_TABLES)' $(RACE:%=./%)
 
 # The packages whose tests have two sizes, and no suite of their own below; a test compares.
-SIZES := cmd/cinder-csi-generator driver/snapshot generator/cli generator/migrate generator/verify
+SIZES := cmd/cinder-csi-generator driver/snapshot generator/bundle generator/cli generator/migrate generator/verify
 test-full-sizes: #: what make test plays in a short size
 	GOGC=400 $(GATE) -count 1 -timeout 40m $(SIZES:%=./%) -full
 
