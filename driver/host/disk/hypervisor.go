@@ -33,8 +33,8 @@ func BusOf(name string) Bus {
 	return otherBus
 }
 
-// machinePlace matches the sysfs path of a disk on a bus of the machine: PCI, channels of s390, VIO of POWER, Xen, and virtio-mmio of the kernel
-// command line. Below platform it matches what the firmware lists: its name has an address (devicetree) or an ID (ACPI), such as VMBUS.
+// machinePlace matches the sysfs path of a disk on a bus of the machine. These are PCI, channels of s390, VIO of POWER, Xen, and virtio-mmio.
+// Below platform it matches what the firmware lists: its name has an address (devicetree) or an ID (ACPI), such as VMBUS.
 //
 // Programs and drivers of other storage have theirs elsewhere: virtual/block, rbd, vduse, tcm_loop_0, pseudo_0 of scsi_debug, platform/host2 of
 // iSCSI, platform/vhci_hcd.0 of USB over IP.
