@@ -50,12 +50,14 @@ func newCloudChecks(names []string, clouds func() []*cloud.Live, metrics *teleme
 // The log has those, once for each change.
 func (c *cloudChecks) ready(ctx context.Context) error {
 	var unready error
-	for i, live := range c.clouds() {
-		name := c.names[i]
+	for i, err := range each(c.clouds(), func(_ int, live *cloud.Live) error {
 		its, err := live.Current(ctx)
 		if err == nil {
 			err = its.Ping(ctx)
 		}
+		return err
+	}) {
+		name := c.names[i]
 		c.metrics.Unavailable(name, keystone, cloud.FailureOf(err), cloud.Failures)
 		if c.changed(c.keystone, name, err) {
 			c.log.Warn("not ready: the driver cannot use a cloud", "cloud", name, "error", err)

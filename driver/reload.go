@@ -18,6 +18,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/telemetry"
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
 	"github.com/cinder-csi/cinder-csi/internal/cloudconf"
+	"github.com/cinder-csi/cinder-csi/internal/panics"
 )
 
 const (
@@ -38,8 +39,7 @@ type configuration struct {
 	started config.Settings                 // at the start; some options need a restart
 	options atomic.Pointer[config.Settings] // latest valid ones
 	clouds  []*cloud.Live
-	busy    chan struct{} // lock of failure
-	failure string        // the last failure in the log
+	failure string // the last failure of follow in the log
 
 	mu     sync.Mutex      // of the fields below, never held during a call
 	logged map[string]bool // warnings that the log has
@@ -54,7 +54,7 @@ const (
 
 // readConfiguration reads cloud.conf. Unknown content is a warning, or an error if the driver is strict.
 func readConfiguration(cfg config.Config, deps Dependencies, log *slog.Logger, metrics *telemetry.Reload) (*configuration, error) {
-	c := &configuration{cfg: cfg, deps: deps, log: log, metrics: metrics, busy: make(chan struct{}, 1), logged: map[string]bool{}, weak: map[string]int{}}
+	c := &configuration{cfg: cfg, deps: deps, log: log, metrics: metrics, logged: map[string]bool{}, weak: map[string]int{}}
 	_, options, complaints, err := c.read()
 	if err != nil {
 		return nil, err
@@ -97,8 +97,8 @@ func (c *configuration) complain(complaints []string) {
 }
 
 // cloud returns the cloud of one [Global] section. The driver logs in with the first request.
-func (c *configuration) cloud(name string, options cloud.Options) (*cloud.Live, error) {
-	live, err := cloud.NewLive(func() (cloud.Settings, error) {
+func (c *configuration) cloud(name string, options cloud.Options) (live *cloud.Live, err error) {
+	live, err = cloud.NewLive(func() (cloud.Settings, error) {
 		file, _, _, err := c.read()
 		if err != nil {
 			return cloud.Settings{}, err
@@ -112,7 +112,7 @@ func (c *configuration) cloud(name string, options cloud.Options) (*cloud.Live, 
 			}
 		}
 		return settings, err
-	}, cloud.LiveOptions{Options: options, Refused: c.reload, Services: []string{cinder, nova}, LoggedIn: func(login *cloud.Cloud) {
+	}, cloud.LiveOptions{Options: options, Refused: func(ctx context.Context) { c.refused(ctx, name, live) }, Services: []string{cinder, nova}, LoggedIn: func(login *cloud.Cloud) {
 		var all []string
 		for _, address := range login.Unencrypted() {
 			all = append(all, "cloud "+login.Name()+": the catalog has "+address+", which is not encrypted; an attacker on the network can read the token")
@@ -224,18 +224,15 @@ func (c *configuration) files() []string {
 	return files
 }
 
-// reload reads all files again and applies the changes. The driver keeps the old configuration if the new one is invalid, or if the cloud
-// refuses it.
+// reload reads all files again and applies the changes. The driver keeps the old configuration if the new one is invalid, and the old login of a
+// cloud that refuses the new one.
 func (c *configuration) reload(ctx context.Context) {
-	select {
-	case c.busy <- struct{}{}:
-		defer func() { <-c.busy }()
-	case <-ctx.Done():
-		return
-	}
 	changed, err := c.apply(ctx)
+	if len(changed) > 0 || err == nil && c.failure != "" {
+		c.log.Info("reloaded the configuration", "changed", changed)
+	}
 	switch {
-	case ctx.Err() != nil: // the caller has left; that says nothing about the files
+	case err != nil && ctx.Err() != nil: // the driver stops; that says nothing about the files
 	case err != nil:
 		c.metrics.Done(err)
 		if err.Error() != c.failure {
@@ -245,35 +242,39 @@ func (c *configuration) reload(ctx context.Context) {
 	case len(changed) > 0 || c.failure != "":
 		c.metrics.Done(nil)
 		c.failure = ""
-		c.log.Info("reloaded the configuration", "changed", changed)
 	}
 }
 
-// apply reads cloud.conf, logs in again where the login has changed, and lists the changes. It changes all or nothing: the options of a file belong to
-// its logins.
+// refused reads the settings of a cloud again that has refused its credentials. It asks no other cloud, which may not answer. follow does the rest,
+// and reports a failure.
+func (c *configuration) refused(ctx context.Context, name string, live *cloud.Live) {
+	if changed, _ := live.Reload(ctx); changed {
+		c.metrics.Done(nil)
+		c.log.Info("reloaded the configuration", "changed", []string{section(name)})
+	}
+}
+
+func section(cloud string) string { return strings.TrimSpace(config.Global + " " + cloud) }
+
+// apply reads cloud.conf, logs in again where the login has changed, and lists the changes. Each cloud is for itself: the operator of one must not
+// keep the credentials of another from being replaced. The options belong to all logins, and wait for them.
 func (c *configuration) apply(ctx context.Context) (changed []string, err error) {
 	_, options, complaints, err := c.read()
 	if err != nil {
 		return nil, err
 	}
-	var logins []*cloud.Change
-	for i, live := range c.clouds {
-		login, failed := live.Prepare(ctx)
-		err = errors.Join(err, failed)
-		if login != nil {
-			logins = append(logins, login)
-			changed = append(changed, strings.TrimSpace(config.Global+" "+c.cfg.CloudNames[i]))
-		}
-	}
-	for _, login := range logins {
-		if err != nil {
-			login.Drop()
-		} else {
-			login.Commit()
+	replaced := make([]bool, len(c.clouds))
+	err = errors.Join(each(c.clouds, func(i int, live *cloud.Live) (err error) {
+		replaced[i], err = live.Reload(ctx)
+		return err
+	})...)
+	for i, name := range c.cfg.CloudNames[:len(replaced)] {
+		if replaced[i] {
+			changed = append(changed, section(name))
 		}
 	}
 	if err != nil {
-		return nil, err
+		return changed, err
 	}
 	if old := c.options.Swap(&options); !old.Equal(options) {
 		changed = append(changed, "options")
@@ -283,4 +284,15 @@ func (c *configuration) apply(ctx context.Context) (changed []string, err error)
 	}
 	c.complain(complaints)
 	return changed, nil
+}
+
+// each asks all clouds at the same time, so that one that does not answer takes no time from another, and returns their errors.
+func each(clouds []*cloud.Live, ask func(i int, live *cloud.Live) error) []error {
+	failed := make([]error, len(clouds))
+	var all sync.WaitGroup
+	for i, live := range clouds {
+		all.Go(func() { failed[i] = panics.Try(func() error { return ask(i, live) }) })
+	}
+	all.Wait()
+	return failed
 }

@@ -80,8 +80,9 @@ func (g guard) volume(ctx context.Context, v volume.Volume) (verdict, error) {
 		return answer, nil
 	}
 	attachments := v.Attachments
-	// Cinder shows only complete attachments with the volume. A server that is shelved or rebuilt has a reservation, in several statuses.
-	if len(attachments) == 0 && v.Status != volume.Available {
+	// Cinder shows only complete attachments with the volume. A server that is shelved or rebuilt has a reservation, in several statuses. Beside a
+	// complete attachment only a multiattach volume has that of another server.
+	if (len(attachments) == 0 || v.Multiattach) && v.Status != volume.Available {
 		var err error
 		if attachments, err = g.Cloud.VolumeAttachments(ctx, v.ID); err != nil {
 			return answer, err

@@ -57,7 +57,8 @@ const them volume.ServerID = "00000000-0000-4000-8000-ffffffffffff"
 
 type servers struct {
 	volume.Cloud
-	asked *int
+	asked, listed *int
+	hidden        []volume.Attachment // what Cinder does not show with the volume
 }
 
 func (s servers) Server(_ context.Context, id volume.ServerID) (volume.Server, error) {
@@ -65,28 +66,47 @@ func (s servers) Server(_ context.Context, id volume.ServerID) (volume.Server, e
 	return volume.Server{ID: id, Metadata: map[string]string{"cluster": map[bool]string{true: "us", false: "them"}[id != them]}}, nil
 }
 
-// The cluster that uses an unmarked volume can detach it, however many of its servers have it.
+func (s servers) VolumeAttachments(context.Context, volume.ID) ([]volume.Attachment, error) {
+	*s.listed++
+	return s.hidden, nil
+}
+
+// The cluster that uses an unmarked volume can detach it, however many of its servers have it. Cinder shows only complete attachments with the volume.
 func TestTheServersOfAnUnmarkedVolumeDecide(t *testing.T) {
+	us := idempotent.Owner{Driver: "d", Cluster: "us"}
 	for name, test := range map[string]struct {
-		own   int
-		other bool
-		want  owner
+		own, hidden int  // servers of ours
+		other       bool // theirs has it too
+		volume      volume.Volume
+		listed      int
+		want        owner
 	}{
-		"one of ours":          {1, false, unknown},
-		"ours and theirs":      {63, true, theirs},
-		"more than are asked":  {mostServers + 1, false, unknown},
-		"theirs among so many": {mostServers + 1, true, unknown},
+		"one of ours":                               {own: 1, want: unknown},
+		"ours and theirs":                           {own: 63, other: true, want: theirs},
+		"more than are asked":                       {own: mostServers + 1, want: unknown},
+		"theirs among so many":                      {own: mostServers + 1, other: true, want: unknown},
+		"none is shown":                             {hidden: 1, listed: 1, want: unknown},
+		"none is shown, and theirs":                 {hidden: 1, other: true, listed: 1, want: theirs},
+		"multiattach, ours":                         {own: 1, hidden: 1, volume: volume.Volume{Multiattach: true}, listed: 1, want: unknown},
+		"multiattach, ours is shown and not theirs": {own: 1, hidden: 1, other: true, volume: volume.Volume{Multiattach: true}, listed: 1, want: theirs},
+		"multiattach, none is shown, and theirs":    {hidden: 1, other: true, volume: volume.Volume{Multiattach: true}, listed: 1, want: theirs},
+		"multiattach, available":                    {volume: volume.Volume{Multiattach: true, Status: volume.Available}, want: unknown},
+		"multiattach, with our mark":                {own: 1, volume: volume.Volume{Multiattach: true, Metadata: us.Metadata("pvc-1", nil)}, want: mine},
 	} {
-		asked, v := 0, volume.Volume{}
-		for i := range test.own {
-			v.Attachments = append(v.Attachments, volume.Attachment{Server: volume.ServerID(fmt.Sprintf("00000000-0000-4000-8000-%012d", i+1))})
+		attachments := func(own int, other bool) (all []volume.Attachment) {
+			for i := range own {
+				all = append(all, volume.Attachment{Server: volume.ServerID(fmt.Sprintf("00000000-0000-4000-8000-%012d", i+1))})
+			}
+			if other {
+				all = append(all, volume.Attachment{Server: them})
+			}
+			return all
 		}
-		if test.other {
-			v.Attachments = append(v.Attachments, volume.Attachment{Server: them})
-		}
-		g := guard{servers{asked: &asked}, Rule{Servers: volume.ServerMetadata{"cluster": "us"}}}
-		if got, err := g.volume(t.Context(), v); err != nil || got.owner != test.want || asked > mostServers {
-			t.Errorf("%s: want %d, got %+v, %v after %d requests", name, test.want, got, err, asked)
+		asked, listed, v := 0, 0, test.volume
+		v.Attachments = attachments(test.own, test.other && test.hidden == 0)
+		g := guard{servers{asked: &asked, listed: &listed, hidden: attachments(test.hidden, test.other)}, Rule{Owner: us, Servers: volume.ServerMetadata{"cluster": "us"}}}
+		if got, err := g.volume(t.Context(), v); err != nil || got.owner != test.want || asked > mostServers || listed != test.listed {
+			t.Errorf("%s: want %d, got %+v, %v after %d servers and %d lists", name, test.want, got, err, asked, listed)
 		}
 	}
 }

@@ -29,20 +29,22 @@ const longestBackupWait = 10 * time.Second
 // longestBackupRead limits how long a call waits where Cinder does not say the status of a backup, so that the error can say why.
 const longestBackupRead = time.Minute
 
-// bounded waits until the backup is longestBackupWait old, and reads it at least once. Then its error is Busy.
+// bounded waits until the backup is longestBackupWait old, and reads it at least once. Then its error is Busy. An error that ends the wait earlier
+// is the answer: it may refuse a backup of another cluster, whose status nobody may learn.
 func (wait await) bounded(ctx context.Context, id volume.SnapshotID, what string, done func(b volume.Snapshot, ok bool) (bool, error)) (volume.Snapshot, error) {
 	bounded, cancel := context.WithTimeout(ctx, longestBackupRead)
 	defer cancel()
-	begun, status, old := time.Now(), volume.Creating, false
+	begun, status, old, ended := time.Now(), volume.Creating, false, false
 	b, err := wait(bounded, id, what, func(b volume.Snapshot, ok bool) (bool, error) {
 		end, err := done(b, ok)
 		if ok {
 			status = b.Status
 			old = !end && err == nil && max(time.Since(begun), time.Since(b.CreatedAt)) >= longestBackupWait
 		}
+		ended = end || old || err != nil
 		return end || old, err
 	})
-	if !old && (err == nil || bounded.Err() == nil || ctx.Err() != nil) {
+	if err == nil && !old || err != nil && (ended || bounded.Err() == nil || ctx.Err() != nil) {
 		return b, err
 	}
 	var unread volume.UnreadError

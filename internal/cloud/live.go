@@ -95,75 +95,34 @@ func (l *Live) Current(ctx context.Context) (*Cloud, error) {
 	return l.login(ctx, l.wanted)
 }
 
-// Reload reads the settings again. If they changed, it logs in with them. Errors: those of Prepare.
+// Reload reads the settings again. If they changed, it logs in with them, and the new login replaces the one in use. Requests in flight continue.
+// A broken file, a refused credential or another cloud leaves everything as it is. Before the first login there is nothing to keep, so the next
+// caller logs in with the new settings. Errors: those of read and Connect, ErrNoService, ErrOtherCloud.
 func (l *Live) Reload(ctx context.Context) (changed bool, err error) {
-	change, err := l.Prepare(ctx)
-	if change == nil {
+	if err := l.lock(ctx); err != nil {
 		return false, err
 	}
-	change.Commit()
-	return true, nil
-}
-
-// Change is a change of settings whose login has succeeded. No other login of its cloud begins before one of its methods is called.
-type Change struct {
-	live *Live
-	with reading
-	next *Cloud // nil before the first login
-}
-
-// Prepare reads the settings again. If they changed, it logs in with them, and the caller decides whether the new login replaces the one in use.
-// A broken file, a refused credential or another cloud leaves everything as it is. Before the first login there is nothing to keep, so the next
-// caller logs in with the new settings. Nil where nothing has changed. Errors: those of read and Connect, ErrNoService, ErrOtherCloud.
-func (l *Live) Prepare(ctx context.Context) (*Change, error) {
-	if err := l.lock(ctx); err != nil {
-		return nil, err
-	}
-	change, err := l.prepare(ctx)
-	if change == nil {
-		l.unlock()
-	}
-	return change, err
-}
-
-func (l *Live) prepare(ctx context.Context) (*Change, error) {
+	defer l.unlock()
 	settings, err := l.read()
 	if err != nil {
-		return nil, err
+		return false, err
 	}
 	now, err := withFiles(settings)
 	if err != nil || reflect.DeepEqual(now, l.wanted) {
-		return nil, err
+		return false, err
 	}
-	if l.cloud.Load() == nil {
-		return &Change{live: l, with: now}, nil
+	if l.cloud.Load() != nil {
+		next, _, err := l.connect(ctx, now)
+		for i := 0; err == nil && i < len(l.options.Services); i++ { // the login in use works, so the new one has to prove that it does
+			_, err = next.endpoints.of(ctx, l.options.Services[i])
+		}
+		if err != nil {
+			return false, err
+		}
+		l.replace(next)
 	}
-	next, _, err := l.connect(ctx, now)
-	for i := 0; err == nil && i < len(l.options.Services); i++ { // the login in use works, so the new one has to prove that it does
-		_, err = next.endpoints.of(ctx, l.options.Services[i])
-	}
-	if err != nil {
-		return nil, err
-	}
-	return &Change{l, now, next}, nil
-}
-
-// Commit replaces the login in use. Requests in flight continue.
-func (c *Change) Commit() {
-	l := c.live
-	defer l.unlock()
-	l.wanted, l.failed = c.with, nil
-	if c.next != nil {
-		l.replace(c.next)
-	}
-}
-
-// Drop keeps the login in use.
-func (c *Change) Drop() {
-	defer c.live.unlock()
-	if c.next != nil {
-		c.next.Close()
-	}
+	l.wanted, l.failed = now, nil
+	return true, nil
 }
 
 // replace stores the latest login. The caller holds the lock.

@@ -99,30 +99,6 @@ func liveOn(t *testing.T, k *keystone, o LiveOptions) (*Live, *readable, *Cloud)
 	return live, from, c
 }
 
-func TestAPreparedLoginThatIsDroppedChangesNothing(t *testing.T) {
-	t.Parallel()
-	k := &keystone{catalog: catalog()}
-	live, from, first := liveOn(t, k, LiveOptions{})
-	from.settings.Password = "s3cret-2"
-	for _, drop := range []bool{true, false} {
-		change, err := live.Prepare(t.Context())
-		if change == nil || err != nil {
-			t.Fatalf("%v, %v", change, err)
-		}
-		if drop {
-			change.Drop()
-		} else {
-			change.Commit()
-		}
-		if now, _ := live.Current(t.Context()); (now == first) != drop {
-			t.Errorf("dropped %t: the login was replaced %t", drop, now != first)
-		}
-	}
-	if change, err := live.Prepare(t.Context()); change != nil || err != nil {
-		t.Errorf("nothing has changed: %v, %v", change, err)
-	}
-}
-
 // A login that has no versioned address and whose service does not answer is no better than the one in use.
 func TestALoginWhoseServiceDoesNotAnswerDoesNotReplaceOneInUse(t *testing.T) {
 	t.Parallel()

@@ -85,11 +85,11 @@ func TestAMessageHasNoControlCharacters(t *testing.T) {
 	}
 }
 
-// The content of a volume decides how much memory a check takes. The pods of other tenants must not be killed first, and
+// The content of a volume decides how much memory a check or resize2fs takes. The pods of other tenants must not be killed first, and
 // the check fails before the node has no memory left.
 func TestTheMemoryOfACheckIsBoundedAndItIsTheFirstThatTheKernelKills(t *testing.T) {
 	dir := t.TempDir()
-	for _, name := range []string{"fsck.ext4", "mkfs.ext4"} {
+	for _, name := range []string{"fsck.ext4", "resize2fs", "mkfs.ext4"} {
 		script := `#!/bin/sh
 for n in $(seq 100); do read -r adj < /proc/$$/oom_score_adj; grep -q 'data size *unlimited' /proc/$$/limits || [ $adj != 1000 ] || break; /bin/true; done
 read -r adj < /proc/$$/oom_score_adj
@@ -105,7 +105,8 @@ echo $adj $limit
 	must(t, os.WriteFile(image, nil, 0o600))
 	must(t, os.Truncate(image, 1<<30))
 	most := (80 + 8*runtime.NumCPU()) << 20
-	for name, want := range map[string]string{"fsck.ext4": fmt.Sprintf("1000 %d\n", most), "mkfs.ext4": strings.TrimSpace(string(own)) + " unlimited\n"} {
+	bounded := fmt.Sprintf("1000 %d\n", most)
+	for name, want := range map[string]string{"fsck.ext4": bounded, "resize2fs": bounded, "mkfs.ext4": strings.TrimSpace(string(own)) + " unlimited\n"} {
 		result, err := Ask(t.Context(), Processes{}, name, image)
 		if err != nil || result.Stdout != want {
 			t.Errorf("%s: want %q, got %+v, %v", name, want, result, err)
@@ -280,7 +281,7 @@ func TestEveryExitCodeIsAnAnswerOrNone(t *testing.T) {
 				t.Errorf("%s: want exit code %d not as an answer, got %+v, %v", name, code, r, err)
 			}
 		}
-		if p.pkg == "" || p.tenantMemory != (name == "fsck.ext4") {
+		if p.pkg == "" || p.tenantMemory != (name == "fsck.ext4" || name == "resize2fs") {
 			t.Errorf("%s: got %+v", name, p)
 		}
 	}

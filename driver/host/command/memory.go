@@ -19,7 +19,8 @@ import (
 )
 
 // The content of a volume decides how much memory e2fsck takes: 400 MB for 64 GiB with every second block in use
-// (measured). So the driver bounds it. A check that needs more than the node has fails by itself, says so, and writes no
+// (measured). resize2fs reads the group descriptors: 2.5 GiB for the worst superblock of 10 TiB (calculated). So the
+// driver bounds both, and "check" means both below. A check that needs more than the node has fails by itself, says so, and writes no
 // more. If the kernel has to kill it, the whole container would die with it, also where a pod took the memory. Kubernetes 1.28 and later asks for
 // that by memory.oom.group of cgroup v2, and the driver takes it back.
 //

@@ -25,7 +25,7 @@ var doneOrFailed = []int{0, 1}
 // programs are those that the driver runs. The codes are those of the manuals, "Exit status".
 var programs = map[string]program{
 	"mkfs.ext2": {pkg: "e2fsprogs", answers: doneOrFailed}, "mkfs.ext3": {pkg: "e2fsprogs", answers: doneOrFailed},
-	"mkfs.ext4": {pkg: "e2fsprogs", answers: doneOrFailed}, "resize2fs": {pkg: "e2fsprogs", answers: doneOrFailed},
+	"mkfs.ext4": {pkg: "e2fsprogs", answers: doneOrFailed}, "resize2fs": {pkg: "e2fsprogs", answers: doneOrFailed, tenantMemory: true},
 	// A sum: 1 corrected, 2 restart the server, 4 errors left, 8 cannot. Not 16 wrong arguments, 32 canceled, 128 a shared library.
 	"fsck.ext4":  {pkg: "e2fsprogs", answers: []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}, tenantMemory: true},
 	"mkfs.xfs":   {pkg: "xfsprogs", answers: doneOrFailed},

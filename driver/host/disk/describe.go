@@ -19,7 +19,7 @@ func (f *Finder) describe(id volume.ID) string {
 		serial := f.lastSerial(name)
 		if !f.FromHypervisor(name) {
 			if f.connected(name) {
-				all = append(all, name+" (not of the hypervisor: iSCSI, Fibre Channel or NVMe over fabrics)")
+				all = append(all, name+" (not of the hypervisor: a network or a program provides it)")
 			}
 			continue
 		}

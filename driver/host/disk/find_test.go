@@ -2,6 +2,7 @@ package disk
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -257,11 +258,13 @@ func FuzzSysfsTree(f *testing.F) {
 		if filepath.Base(name) != name || name == "." || name == ".." || name == "/" || strings.ContainsRune(name, 0) || len(name) > 200 {
 			return
 		}
-		must(t, os.RemoveAll(filepath.Join(dir, "block")))
+		place := filepath.Join(dir, "devices", "pci0000:00", "block")
+		must(t, errors.Join(os.RemoveAll(filepath.Join(dir, "block")), os.RemoveAll(place), os.MkdirAll(filepath.Join(dir, "block"), 0o755)))
+		must(t, os.Symlink(filepath.Join("..", "devices", "pci0000:00", "block", name), filepath.Join(dir, "block", name)))
 		for file, content := range map[string][]byte{
 			"serial": plain, "device/vpd_pg80": page, "device/serial": plain, "device/wwid": text, "device/subsysnqn": text, "dev": number,
 		} {
-			path := filepath.Join(dir, "block", name, file)
+			path := filepath.Join(place, name, file)
 			must(t, os.MkdirAll(filepath.Dir(path), 0o755))
 			must(t, os.WriteFile(path, content, 0o600))
 		}

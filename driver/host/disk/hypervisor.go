@@ -17,35 +17,33 @@ const (
 	SCSI      Bus = "scsi"
 	NVMe      Bus = "nvme"
 	cdROM     Bus = "cdrom"
-	notADisk  Bus = "none" // the kernel made the device, or it is a floppy drive
 	otherBus  Bus = "other"
 )
 
-// buses are the beginnings of the names that the kernel gives block devices.
-var buses = []struct {
-	bus   Bus
-	names []string
-}{
-	{VirtioBlk, []string{"vd"}},
-	{SCSI, []string{"sd"}},
-	{NVMe, []string{"nvme"}},
-	{cdROM, []string{"sr"}},
-	{notADisk, []string{"loop", "ram", "zram", "fd", "dm-", "nbd", "rbd", "rnbd", "drbd", "ublk", "md"}},
-}
+// buses are by the beginnings of the names that the kernel gives block devices.
+var buses = map[string]Bus{"vd": VirtioBlk, "sd": SCSI, "nvme": NVMe, "sr": cdROM}
 
 // BusOf tells the bus of a disk by its name in sysfs.
 func BusOf(name string) Bus {
-	for _, b := range buses {
-		if slices.ContainsFunc(b.names, func(prefix string) bool { return strings.HasPrefix(name, prefix) }) {
-			return b.bus
+	for prefix, bus := range buses {
+		if strings.HasPrefix(name, prefix) {
+			return bus
 		}
 	}
 	return otherBus
 }
 
-// remotePath is in the sysfs path of a disk that this machine itself connected to. It matches an iSCSI session, a remote
-// port of Fibre Channel, and a controller of NVMe over fabrics.
-var remotePath = regexp.MustCompile(`/(session[0-9]+|rport-[^/]+|nvme-fabrics)/`)
+// machinePlace matches the sysfs path of a disk on a bus of the machine. These are PCI, channels of s390, VIO of POWER, Xen, and virtio-mmio.
+// Below platform it matches what the firmware lists: its name has an address (devicetree) or an ID (ACPI), such as VMBUS.
+//
+// Programs and drivers of other storage have theirs elsewhere: virtual/block, rbd, vduse, tcm_loop_0, pseudo_0 of scsi_debug, platform/host2 of
+// iSCSI, platform/vhci_hcd.0 of USB over IP.
+var machinePlace = regexp.MustCompile(`^(\.\./)+devices/(pci[0-9a-f]+:[0-9a-f]{2}|css[0-9]+|vio|(vbd|vscsi)-[0-9]+|virtio-mmio-cmdline|` +
+	`(platform|system|LNXSYSTM:[0-9]+)/(.+/)?([0-9a-f]+\.[^/]+|[A-Z]+[0-9A-F]*:[0-9a-f]{2}))/`)
+
+// remotePath is in the sysfs path of a disk that this machine itself connected to, also by an adapter on PCI. It matches an iSCSI session and a
+// remote port of Fibre Channel.
+var remotePath = regexp.MustCompile(`/(session[0-9]+|rport-[^/]+)/`)
 
 // FromHypervisor reports whether the hypervisor provided the disk. Only such a disk can be a volume or the config drive.
 // A pod may bring any other by a volume of type iscsi or fc, or by another CSI driver. It then chooses the serial, the
@@ -54,21 +52,16 @@ var remotePath = regexp.MustCompile(`/(session[0-9]+|rport-[^/]+|nvme-fabrics)/`
 // It is false for devices that the kernel makes, and for floppy drives, which take seconds to report that they are
 // empty.
 func (f *Finder) FromHypervisor(name string) bool {
-	bus := BusOf(name)
-	if bus == notADisk {
-		return false
+	if BusOf(name) == NVMe { // with multipath its place is virtual, and its controllers tell
+		return f.onPCI(name)
 	}
 	path, _ := os.Readlink(filepath.Join(f.options.SysRoot, "block", name)) // the kernel's own, to the place of the disk below devices
-	if remotePath.MatchString(path) {
-		return false
-	}
-	return bus != NVMe || f.onPCI(name)
+	return machinePlace.MatchString(path) && !remotePath.MatchString(path)
 }
 
-// connected reports whether this machine connected the disk over a network.
+// connected reports whether a pod may have brought the disk, by its name one of the buses of hypervisors.
 func (f *Finder) connected(name string) bool {
-	bus := BusOf(name)
-	return (bus == SCSI || bus == NVMe) && !f.FromHypervisor(name)
+	return slices.Contains([]Bus{VirtioBlk, SCSI, NVMe}, BusOf(name)) && !f.FromHypervisor(name)
 }
 
 // onPCI reports whether every controller of an NVMe disk is a PCI device (Linux, drivers/nvme/host/sysfs.c, transport).

@@ -78,7 +78,7 @@ func (f *Finder) NodeOf(matches func(Number) bool) string {
 }
 
 // VolumeNodes lists the device nodes of the disks whose content a tenant writes, and of all that the machine has made of them. The disks are the
-// volumes, by cached serials, and those that a pod may have connected over a network.
+// volumes, by cached serials, and those that a pod may have brought.
 func (f *Finder) VolumeNodes() []string {
 	names, _ := f.names()
 	nodes := map[string]bool{}

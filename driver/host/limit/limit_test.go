@@ -378,7 +378,7 @@ func TestCountOfEachBus(t *testing.T) {
 	scsi := func(t *testing.T, b *fakeServer, driver string) {
 		must(t, os.MkdirAll(filepath.Join(b.Sys, "devices", "virtio2", "host0", "target0:0:0", "0:0:0:0"), 0o755))
 		b.Sysfs(t, "sda", map[string]string{"dev": "8:0\n"})
-		must(t, os.Symlink("../../devices/virtio2/host0/target0:0:0/0:0:0:0", filepath.Join(b.Sys, "block", "sda", "device")))
+		must(t, os.Symlink(filepath.Join(b.Sys, "devices/virtio2/host0/target0:0:0/0:0:0:0"), filepath.Join(b.Sys, "block", "sda", "device")))
 		host := filepath.Join(b.Sys, "class", "scsi_host", "host0")
 		must(t, os.MkdirAll(host, 0o755))
 		must(t, os.WriteFile(filepath.Join(host, "proc_name"), []byte(driver+"\n"), 0o600))

@@ -4,11 +4,13 @@
 package testenv
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -150,26 +152,40 @@ func (m *Machine) Plug(t testing.TB, name, serial, path string) {
 	}
 }
 
-// Sysfs writes sysfs files of a disk, and their directories.
+// Sysfs writes sysfs files of a disk, and their directories. A new disk is on PCI, or where the kernel has those that it makes itself.
 func (m *Machine) Sysfs(t testing.TB, name string, files map[string]string) {
 	t.Helper()
+	if _, err := os.Lstat(filepath.Join(m.Sys, "block", name)); err != nil {
+		place := "virtual"
+		if slices.ContainsFunc([]string{"vd", "sd", "nvme", "sr"}, func(prefix string) bool { return strings.HasPrefix(name, prefix) }) {
+			place = "pci0000:00/0000:00:1f.0"
+		}
+		if err := os.RemoveAll(filepath.Join(m.Sys, "devices", place, "block", name)); err != nil { // of a disk that was removed
+			t.Fatal(err)
+		}
+		m.Place(t, name, place)
+	}
 	for file, content := range files {
 		path := filepath.Join(m.Sys, "block", name, file)
 		testfile.Write(t, path, content, 0o600)
 	}
 }
 
-// Place moves the sysfs directory of a disk to where the kernel has it, and leaves a link behind. dir is below devices.
+// Place moves the sysfs directory of a disk to where the kernel has it, or makes one there, with a link to it. dir is below devices.
 func (m *Machine) Place(t testing.TB, name, dir string) {
 	t.Helper()
-	to := filepath.Join(m.Sys, "devices", dir, "block")
-	if err := os.MkdirAll(to, 0o755); err != nil {
-		t.Fatal(err)
+	link, to := filepath.Join(m.Sys, "block", name), filepath.Join(m.Sys, "devices", dir, "block", name)
+	from, gone := filepath.EvalSymlinks(link)
+	if from == to {
+		return
 	}
-	if err := os.Rename(filepath.Join(m.Sys, "block", name), filepath.Join(to, name)); err != nil {
-		t.Fatal(err)
+	err := os.MkdirAll(filepath.Dir(to), 0o755)
+	if gone != nil {
+		err = errors.Join(err, os.Mkdir(to, 0o755))
+	} else {
+		err = errors.Join(err, os.Rename(from, to), os.Remove(link))
 	}
-	if err := os.Symlink(filepath.Join("..", "devices", dir, "block", name), filepath.Join(m.Sys, "block", name)); err != nil {
+	if err = errors.Join(err, os.Symlink(filepath.Join("..", "devices", dir, "block", name), link)); err != nil {
 		t.Fatal(err)
 	}
 }

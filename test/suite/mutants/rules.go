@@ -274,7 +274,7 @@ var Rules = []mutant.Mutant{
 		edit("internal/cloud", "time.Since(l.since) < loginPause:", "time.Since(l.since) < 0:"),
 	}, CaughtBy: test("./internal/cloud", "^TestLiveLogsInOnceAndRemembersAFailureForAMoment$")},
 	{Name: "reload-keeps-failure", Rule: "new settings end the pause after a failed login", Edits: []mutant.Edit{
-		edit("internal/cloud", `l.wanted, l.failed = c.with, nil`, `l.wanted = c.with`),
+		edit("internal/cloud", `l.wanted, l.failed = now, nil`, `l.wanted = now`),
 	}, CaughtBy: test("./internal/cloud", "^TestLiveTakesWhatCanBeReadBeforeItsFirstLogin$")},
 	{Name: "region-not-compared", Rule: "endpoints of another region are not used", Edits: []mutant.Edit{
 		edit("internal/cloud", "Region != e.Region && ", "Region != e.Region || "),
@@ -335,7 +335,7 @@ var Rules = []mutant.Mutant{
 		edit("driver/ownership", "if !ok || !ended && err == nil {", "if true {"),
 	}, CaughtBy: test("./test/suite/driver", "^TestWhoseAnObjectIsDecidesEveryRPC$/^mine_until_another_cluster_marks_it_protect-other-clusters=strict_ControllerExpandVolume$")},
 	{Name: "owner-not-shown", Rule: "the attachments that Cinder does not show with a volume decide too", Edits: []mutant.Edit{
-		edit("driver/ownership", "if len(attachments) == 0 && v.Status != volume.Available {", "if len(attachments) == 0 && v.Status == volume.Reserved {"),
+		edit("driver/ownership", "(len(attachments) == 0 || v.Multiattach) && v.Status != volume.Available {", "(len(attachments) == 0 || v.Multiattach) && v.Status == volume.Reserved {"),
 	}, CaughtBy: test("./test/suite/driver", "^TestAnAttachmentThatIsNotShownDecidesInEveryStatus$/^downloading$")},
 	{Name: "owner-volumes-named", Rule: "whose a volume is is asked where its name is searched", Edits: []mutant.Edit{
 		edit("driver/ownership", "return named(ctx, found, err, g.checkVolume)", "return found, err"),
