@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -146,8 +148,11 @@ func driverCluster() diagnosistest.Replay {
 
 // pages are what the pods serve, and note of which pod they were asked.
 func pages(asked *[]string, path, controller, node string) (of, ofNode func(context.Context, string, string, int, string) ([]byte, error)) {
+	var mutex sync.Mutex // pages are read at once
 	page := func(text string) func(context.Context, string, string, int, string) ([]byte, error) {
 		return func(_ context.Context, namespace, pod string, port int, got string) ([]byte, error) {
+			mutex.Lock()
+			defer mutex.Unlock()
 			*asked = append(*asked, fmt.Sprintf("%s/%s:%d", namespace, pod, port))
 			if got != path || text == "" {
 				return nil, errors.New("no such page")
@@ -213,7 +218,8 @@ func TestTheOperationsOfEachPodAreListedWithTheirClaims(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" || all.Pods != 2 || len(all.Unseen) != 1 || !strings.Contains(all.Unseen[0].What, "c-1") {
 		t.Errorf("%s%+v", diff, all)
 	}
-	if diff := cmp.Diff([]string{"cinder-csi/c-0:8080", "cinder-csi-node/n-0:29603"}, asked); diff != "" {
+	slices.Sort(asked)
+	if diff := cmp.Diff([]string{"cinder-csi-node/n-0:29603", "cinder-csi/c-0:8080"}, asked); diff != "" {
 		t.Errorf("want only pods of the driver asked: %s", diff)
 	}
 	var text strings.Builder
