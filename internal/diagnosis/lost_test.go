@@ -44,8 +44,9 @@ func restored(kept, snapshot string) diagnosistest.Replay {
 		attachmentsPath + "?limit=500":                   ok(`{"items": [%s, %s, %s]}`, attachment("a-kept", "kept"), attachment("a-gone", "gone"), attachment("a-nothing", "nothing")),
 		contentsPath:                                     ok(`{"items": [%s, %s]}`, content("s-kept", snapshot), content("s-gone", id(2))),
 		"GET /apis/storage.k8s.io/v1/csinodes?limit=500": ok(`{"items": [{"metadata": {"name": "n1"}, "spec": {"drivers": [{"name": "cinder.csi.openstack.org", "nodeID": "%s"}]}}]}`, id(3)),
-		"GET /api/v1/pods?limit=500":                     ok(`{"items": []}`),
-		"GET /api/v1/persistentvolumeclaims?limit=500":   ok(`{"items": []}`),
+		nodesPath:                    ok(`{"items": []}`),
+		"GET /api/v1/pods?limit=500": ok(`{"items": []}`),
+		"GET /api/v1/persistentvolumeclaims?limit=500":                                                         ok(`{"items": []}`),
 		"GET /apis/storage.k8s.io/v1/csidrivers?labelSelector=app.kubernetes.io%2Fname%3Dcinder-csi&limit=500": ok(`{"items": []}`),
 	}
 	for _, name := range []string{"a-kept", "a-gone", "a-nothing"} {
