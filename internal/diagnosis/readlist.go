@@ -28,7 +28,7 @@ type ListReadings struct {
 	Claims      map[string]corev1.PersistentVolumeClaim // by NAMESPACE/NAME; nil: they could not be read
 	Pods        []corev1.Pod
 	Attachments []storagev1.VolumeAttachment
-	Nodes       map[string]*Node        // with what each says of its server
+	Nodes       map[string]*Node        // with the servers that each names
 	Servers     map[string]string       // by node; not those in conflict
 	Cinder      map[string]ListedVolume // by the ID in lower case
 	CinderRead  bool                    // the whole list was read

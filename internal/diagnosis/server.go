@@ -66,7 +66,7 @@ func (n *Node) conflict(name string) string {
 	return ""
 }
 
-// change are commands that change the server of a node. The first shows it: what a node says of its server is no proof.
+// change are commands that change the server of a node. The first shows it: a node may name any server.
 func (n *Node) change(verb string) []string {
 	id := serverWord(n.server())
 	return []string{run("openstack", "server", "show", "--column", "name", "--column", "status", id), run("openstack", "server", verb, id)}

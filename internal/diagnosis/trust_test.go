@@ -215,7 +215,7 @@ func TestNoCommandChangesAServerThatANodeAloneNames(t *testing.T) {
 	}
 }
 
-// Two nodes cannot be one server. Whoever reads a node that a command would change compares it with all others.
+// Two nodes cannot be one server. A node that a command would change is compared with all others.
 func TestAServerThatTwoNodesNameIsAConflict(t *testing.T) {
 	for _, name := range []string{"node-lost", "server-locked", "server-deleted"} {
 		own := name + "-a"
