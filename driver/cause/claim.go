@@ -21,7 +21,7 @@ var (
 	NodeUnregistered = found("node.unregistered", "the node plugin of the driver is not registered on the node", "start the node plugin there", Cluster, false)
 	NodeNotReady     = found("node.not-ready", "the node of the volume is not ready", "repair the node, or shut its server down and set the taint out-of-service", Cluster, true)
 	ServerUnknown    = found("server.unknown", "Nova does not have the server of a node that is ready", "use the credentials of the project of the nodes", Cluster, false)
-	ServerConflict   = found("server.conflict", "CSINode names another server than the provider ID of the node", "find out who runs the kubelet there", Cluster, false)
+	ServerConflict   = found("server.conflict", "CSINode, provider ID and other nodes disagree about the server", "find out who runs the kubelet there", Cluster, false)
 	AttachStuck      = found("attach.stuck", "Cinder or Nova does not finish the attach", "read the nova-compute log of the host of the server", Cloud, true)
 	AttachError      = found("attach.error", "the attach fails, and the error names no cause", "read the error", Cluster, false)
 	AttachLost       = found("attach.lost", "Kubernetes shows the volume as attached; Cinder or Nova does not", "stop every pod of the claim, and start them once the VolumeAttachment is gone", Cluster, false)

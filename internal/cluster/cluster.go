@@ -247,14 +247,19 @@ func Select[T any](ctx context.Context, c *Cluster, path string, s Selector) ([]
 	}
 }
 
-// Log reads the end of the log of a container: so many lines, and at most so many bytes. Previous is the log of its run before the last restart.
+// Log reads the end of the log of a container: so many lines, and at most so many bytes, whatever its kubelet sends. Previous is the log of its
+// run before the last restart.
 // Errors: ErrNotFound, ErrDenied, ErrUnreachable.
 func (c *Cluster) Log(ctx context.Context, namespace, pod, container string, lines, limit int, previous bool) ([]byte, error) {
 	query := url.Values{"container": {container}, "tailLines": {strconv.Itoa(lines)}, "limitBytes": {strconv.Itoa(limit)}, "timestamps": {"true"}}
 	if previous {
 		query.Set("previous", "true")
 	}
-	return c.read(ctx, "/api/v1/namespaces/"+url.PathEscape(namespace)+"/pods/"+url.PathEscape(pod)+"/log", query)
+	text, err := c.readUpTo(ctx, "/api/v1/namespaces/"+url.PathEscape(namespace)+"/pods/"+url.PathEscape(pod)+"/log", query, limit)
+	if errors.Is(err, errTooLarge) {
+		return text, nil
+	}
+	return text, err
 }
 
 // SecretKeys lists the keys of a Secret, sorted. The values are dropped where they are read.
@@ -275,6 +280,10 @@ type dropped struct{}
 func (*dropped) UnmarshalJSON([]byte) error { return nil }
 
 func (c *Cluster) read(ctx context.Context, path string, query url.Values) ([]byte, error) {
+	return c.readUpTo(ctx, path, query, maxAnswer)
+}
+
+func (c *Cluster) readUpTo(ctx context.Context, path string, query url.Values, most int) ([]byte, error) {
 	u := c.base.JoinPath(path)
 	u.RawQuery = query.Encode()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), http.NoBody)
@@ -282,11 +291,11 @@ func (c *Cluster) read(ctx context.Context, path string, query url.Values) ([]by
 		return nil, c.failed(path, err)
 	}
 	request.Header.Set("Accept", "application/json, */*") // a log is text
-	return c.do(request, path)
+	return c.do(request, path, most)
 }
 
-// do sends a request for a path of the API and reads the answer.
-func (c *Cluster) do(request *http.Request, path string) ([]byte, error) {
+// do sends a request for a path of the API and reads the answer. With errTooLarge it returns the first bytes, as many as were asked for.
+func (c *Cluster) do(request *http.Request, path string, most int) ([]byte, error) {
 	failed := func(err error) error { return c.failedTo(request.Method, path, err) }
 	resp, err := c.http.Do(request)
 	if sent := (*url.Error)(nil); errors.As(err, &sent) {
@@ -296,12 +305,12 @@ func (c *Cluster) do(request *http.Request, path string) ([]byte, error) {
 		return nil, failed(fmt.Errorf("%w: %w; see that kubectl reaches it", ErrUnreachable, err))
 	}
 	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
-	if err == nil && len(body) > maxAnswer {
-		err = errTooLarge
+	body, err := io.ReadAll(io.LimitReader(resp.Body, int64(most)+1))
+	if err == nil && len(body) > most && resp.StatusCode < http.StatusMultipleChoices {
+		body, err = body[:most], errTooLarge
 	}
 	if err != nil {
-		return nil, failed(fmt.Errorf("%w: %w", ErrUnreachable, err))
+		return body, failed(fmt.Errorf("%w: %w", ErrUnreachable, err))
 	}
 	return body, statusError(resp.StatusCode, body, failed)
 }

@@ -83,6 +83,30 @@ func TestAListWhoseContinueTokenRepeatsIsAnError(t *testing.T) {
 	}
 }
 
+// The API server passes on what a kubelet sends, also if that does not keep the limit.
+func TestALogIsReadAtMostAsLongAsAsked(t *testing.T) {
+	for name, test := range map[string]struct {
+		status int
+		sent   string
+		want   string
+		denied bool
+	}{
+		"shorter":                {http.StatusOK, "abc", "abc", false},
+		"as long":                {http.StatusOK, "abcde", "abcde", false},
+		"longer":                 {http.StatusOK, strings.Repeat("abcde", 1<<10), "abcde", false},
+		"a refusal that is long": {http.StatusForbidden, strings.Repeat("abcde", 1<<10), "", true},
+	} {
+		c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(test.status)
+			_, _ = w.Write([]byte(test.sent))
+		})
+		got, err := c.Log(t.Context(), "n", "p", "c", 10, 5, false)
+		if errors.Is(err, ErrDenied) != test.denied || !test.denied && (err != nil || string(got) != test.want) {
+			t.Errorf("%s: got %q, %v", name, got, err)
+		}
+	}
+}
+
 func TestOnlyTheKeysOfASecretAreKept(t *testing.T) {
 	c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, `{"data": {"clouds.yaml": "aHVudGVyMg==", "ca.crt": "eA=="}}`)

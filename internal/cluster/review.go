@@ -31,7 +31,7 @@ func (c *Cluster) May(ctx context.Context, namespace, account string, right auth
 	}
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("Accept", "application/json")
-	answer, err := c.do(request, path)
+	answer, err := c.do(request, path, maxAnswer)
 	if err != nil {
 		return false, err
 	}

@@ -31,6 +31,6 @@ func (c *Cluster) ApplyData(ctx context.Context, namespace, name, manager string
 	}
 	request.Header.Set("Content-Type", "application/apply-patch+yaml") // every document of JSON is one of YAML
 	request.Header.Set("Accept", "application/json")
-	_, err = c.do(request, path)
+	_, err = c.do(request, path, maxAnswer)
 	return err
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -57,7 +58,37 @@ type AllOperations struct {
 type rolePod struct {
 	corev1.Pod
 	role string
-	page func(ctx context.Context, namespace, pod string, port int, path string) ([]byte, error)
+	page readsPage
+}
+
+// readsPage reads a page of a pod.
+type readsPage func(ctx context.Context, namespace, pod string, port int, path string) ([]byte, error)
+
+// The bounds of pages: a pod, or the kubelet before it, may never answer.
+const (
+	pageTimeout = 5 * time.Second
+	pagesAtOnce = 8
+)
+
+// page reads a page of a pod that answers in time.
+func page(ctx context.Context, read readsPage, p corev1.Pod, port int, path string) ([]byte, error) {
+	limited, cancel := context.WithTimeout(ctx, pageTimeout)
+	defer cancel()
+	text, err := read(limited, p.Namespace, p.Name, port, path)
+	if err != nil && limited.Err() != nil && ctx.Err() == nil {
+		err = fmt.Errorf("%w: no complete answer within %s", cluster.ErrUnreachable, pageTimeout)
+	}
+	return text, err
+}
+
+// operationsIn are the operations of the page of a pod. Items bounds their number: a page of some MiB may have a million.
+func operationsIn(text []byte) ([]Operation, error) {
+	var page struct {
+		Operations cloud.Items[Operation] `json:"operations"`
+	}
+	err := json.Unmarshal(text, &page)
+	cloud.CleanStrings(&page)
+	return page.Operations, err
 }
 
 // pods are the controller pods and the node pods. A node pod has the labels and mounts the directory of a driver from its node, which no
@@ -72,7 +103,7 @@ func (r *reader) pods(ctx context.Context) []rolePod {
 	if err != nil {
 		nodes = selected[corev1.Pod](ctx, r, "the node pods of the driver", "/api/v1/namespaces/"+usualNodeNamespace+"/pods", cluster.Selector{Labels: nodeLabels})
 	}
-	for _, p := range nodes {
+	for _, p := range withoutMirrors(nodes) {
 		if onNode(p) {
 			all = append(all, rolePod{p, "node", r.NodePage})
 		}
@@ -90,12 +121,37 @@ func onNode(p corev1.Pod) bool {
 	})
 }
 
-// read reads a page of a pod. What cannot be read is a gap.
-func (r *reader) read(ctx context.Context, p rolePod, name string) ([]byte, bool) {
-	place := name + " of pod " + p.Namespace + "/" + p.Name
-	gap := func(why, do string) ([]byte, bool) {
-		r.readings.Gaps = append(r.readings.Gaps, Gap{What: place, Why: why, Do: do})
-		return nil, false
+// pageOf is a page of a pod, or why it was not read.
+type pageOf struct {
+	rolePod
+	text []byte
+	gap  *Gap
+}
+
+// read reads a page of each pod. What cannot be read is a gap.
+func (r *reader) read(ctx context.Context, pods []rolePod, name string) []pageOf {
+	pages, free := make([]pageOf, len(pods)), make(chan struct{}, pagesAtOnce)
+	var all sync.WaitGroup
+	for i, p := range pods {
+		free <- struct{}{}
+		all.Go(func() {
+			defer func() { <-free }()
+			pages[i] = r.readOne(ctx, p, name)
+		})
+	}
+	all.Wait()
+	for _, p := range pages {
+		if p.gap != nil {
+			r.readings.Gaps = append(r.readings.Gaps, *p.gap)
+		}
+	}
+	return pages
+}
+
+// readOne runs beside others of its kind, so it changes nothing of the reader.
+func (r *reader) readOne(ctx context.Context, p rolePod, name string) pageOf {
+	gap := func(why, do string) pageOf {
+		return pageOf{p, nil, &Gap{What: name + " of pod " + p.Namespace + "/" + p.Name, Why: why, Do: do}}
 	}
 	switch {
 	case !ready(p.Pod):
@@ -107,11 +163,11 @@ func (r *reader) read(ctx context.Context, p rolePod, name string) ([]byte, bool
 	if !found {
 		return gap("its driver has no --http-endpoint", "")
 	}
-	text, err := p.page(ctx, p.Namespace, p.Name, port, name)
+	text, err := page(ctx, p.page, p.Pod, port, name)
 	if err != nil {
 		return gap(cloud.Public(err.Error()), r.readByHand(err, p.Pod, port, name))
 	}
-	return text, true
+	return pageOf{p, text, nil}
 }
 
 // pagePort is httpPort, also for an address that the driver takes from a ConfigMap.
@@ -142,7 +198,7 @@ var buildInfo = regexp.MustCompile(`(?m)^cinder_csi_build_info\{[^}\n]*version="
 func ReadDriverPods(ctx context.Context, from Clients, client string) DriverPods {
 	r := &reader{Clients: from, readings: &Readings{Now: from.Now}}
 	d := DriverPods{Client: client, Pods: []DriverPod{}}
-	for _, p := range r.pods(ctx) {
+	for _, p := range r.read(ctx, r.pods(ctx), "/metrics") {
 		one := DriverPod{Role: p.role, Pod: p.Namespace + "/" + p.Name, Node: p.Spec.NodeName, Ready: ready(p.Pod)}
 		for _, s := range p.Status.ContainerStatuses {
 			one.Restarts += int(s.RestartCount)
@@ -158,10 +214,8 @@ func ReadDriverPods(ctx context.Context, from Clients, client string) DriverPods
 				break
 			}
 		}
-		if text, found := r.read(ctx, p, "/metrics"); found {
-			if m := buildInfo.FindSubmatch(text); m != nil {
-				one.Version = cloud.Clean(string(m[1]))
-			}
+		if m := buildInfo.FindSubmatch(p.text); m != nil {
+			one.Version = cloud.Clean(string(m[1]))
 		}
 		d.Pods = append(d.Pods, one)
 	}
@@ -203,21 +257,17 @@ func ReadAllOperations(ctx context.Context, from Clients) AllOperations {
 	r := &reader{Clients: from, readings: &Readings{Now: from.Now}}
 	all := AllOperations{Time: from.Now, Operations: []OperationOf{}}
 	claims := r.claimsByWord(ctx)
-	for _, p := range r.pods(ctx) {
-		text, found := r.read(ctx, p, "/debug/operations")
-		if !found {
+	for _, p := range r.read(ctx, r.pods(ctx), "/debug/operations") {
+		if p.gap != nil {
 			continue
 		}
-		var page struct {
-			Operations []Operation `json:"operations"`
-		}
-		if err := json.Unmarshal(text, &page); err != nil {
+		operations, err := operationsIn(p.text)
+		if err != nil {
 			r.readings.Gaps = append(r.readings.Gaps, Gap{What: "the operations of pod " + p.Namespace + "/" + p.Name, Why: "the page is not what the driver sends: " + cloud.Public(err.Error())})
 			continue
 		}
-		cloud.CleanStrings(&page)
 		all.Pods++
-		for _, o := range page.Operations {
+		for _, o := range operations {
 			one := OperationOf{Pod: p.Namespace + "/" + p.Name, Node: p.Spec.NodeName, Operation: o}
 			for _, word := range strings.Fields(o.Object) {
 				if claim := claims[word]; claim != "" {

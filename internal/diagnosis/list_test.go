@@ -41,6 +41,7 @@ func listIn(t *testing.T, r *diagnosistest.Recording, change func(world diagnosi
 		nodes = append(nodes, storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{*n.Driver}}})
 	}
 	lists["/apis/storage.k8s.io/v1/csinodes"] = nodes
+	lists["/api/v1/nodes"] = []any{}
 	for path, items := range lists {
 		world["GET "+path+"?limit=500"] = answerOf(t, map[string]any{"items": items})
 	}

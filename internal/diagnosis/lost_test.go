@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -42,8 +44,9 @@ func restored(kept, snapshot string) diagnosistest.Replay {
 		attachmentsPath + "?limit=500":                   ok(`{"items": [%s, %s, %s]}`, attachment("a-kept", "kept"), attachment("a-gone", "gone"), attachment("a-nothing", "nothing")),
 		contentsPath:                                     ok(`{"items": [%s, %s]}`, content("s-kept", snapshot), content("s-gone", id(2))),
 		"GET /apis/storage.k8s.io/v1/csinodes?limit=500": ok(`{"items": [{"metadata": {"name": "n1"}, "spec": {"drivers": [{"name": "cinder.csi.openstack.org", "nodeID": "%s"}]}}]}`, id(3)),
-		"GET /api/v1/pods?limit=500":                     ok(`{"items": []}`),
-		"GET /api/v1/persistentvolumeclaims?limit=500":   ok(`{"items": []}`),
+		nodesPath:                    ok(`{"items": []}`),
+		"GET /api/v1/pods?limit=500": ok(`{"items": []}`),
+		"GET /api/v1/persistentvolumeclaims?limit=500":                                                         ok(`{"items": []}`),
 		"GET /apis/storage.k8s.io/v1/csidrivers?labelSelector=app.kubernetes.io%2Fname%3Dcinder-csi&limit=500": ok(`{"items": []}`),
 	}
 	for _, name := range []string{"a-kept", "a-gone", "a-nothing"} {
@@ -146,8 +149,11 @@ func driverCluster() diagnosistest.Replay {
 
 // pages are what the pods serve, and note of which pod they were asked.
 func pages(asked *[]string, path, controller, node string) (of, ofNode func(context.Context, string, string, int, string) ([]byte, error)) {
+	var mutex sync.Mutex // pages are read at once
 	page := func(text string) func(context.Context, string, string, int, string) ([]byte, error) {
 		return func(_ context.Context, namespace, pod string, port int, got string) ([]byte, error) {
+			mutex.Lock()
+			defer mutex.Unlock()
 			*asked = append(*asked, fmt.Sprintf("%s/%s:%d", namespace, pod, port))
 			if got != path || text == "" {
 				return nil, errors.New("no such page")
@@ -213,7 +219,8 @@ func TestTheOperationsOfEachPodAreListedWithTheirClaims(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" || all.Pods != 2 || len(all.Unseen) != 1 || !strings.Contains(all.Unseen[0].What, "c-1") {
 		t.Errorf("%s%+v", diff, all)
 	}
-	if diff := cmp.Diff([]string{"cinder-csi/c-0:8080", "cinder-csi-node/n-0:29603"}, asked); diff != "" {
+	slices.Sort(asked)
+	if diff := cmp.Diff([]string{"cinder-csi-node/n-0:29603", "cinder-csi/c-0:8080"}, asked); diff != "" {
 		t.Errorf("want only pods of the driver asked: %s", diff)
 	}
 	var text strings.Builder

@@ -23,7 +23,7 @@ func (s *walk) nodeTrouble(step, name string) bool {
 		s.hiddenServer(name, server)
 	}
 	switch {
-	case n.disputed():
+	case n.conflict(name) != "":
 		s.serverDisputed(step, name, n)
 	case unknown:
 		s.serverUnknown(step, name, server)
@@ -64,16 +64,19 @@ func serverName(server *CloudServer) string {
 	return strings.TrimSpace(server.Name + " " + server.ID)
 }
 
-// serverDisputed is a node that may have named the server of somebody else, so no command has that ID.
+// serverDisputed is a node that may have named the server of somebody else, so no command changes that.
 func (s *walk) serverDisputed(step, name string, n *Node) {
+	do := []string{"change neither server, and do not set the taint out-of-service, before you know which of them is the node"}
+	if n.Rival != "" {
+		do = []string{"do not change the server, and do not set the taint out-of-service, before you know which node it is. Compare the addresses of both nodes with those of the server in Nova"}
+	} else {
+		do = append(do, run("openstack", "server", "show", serverWord(n.Provider)), run("kubectl", "get", "csinode", nodeNamed(name), "--output", "yaml"),
+			"if it is the one of the provider ID, restart the pod of the driver on the node. If CSINode then names the other again, do not trust the node")
+	}
 	s.stop(cause.ServerConflict, Step{
-		Name: step, What: "CSINode " + name + " names server " + n.Driver.NodeID + ", and the provider ID of the node names " + n.Provider,
+		Name: step, What: n.conflict(name),
 		Why: "a node writes its CSINode itself, and the driver attaches and detaches at the server that stands there",
-		Do: []string{
-			"change neither server, and do not set the taint out-of-service, before you know which of them is the node",
-			run("openstack", "server", "show", serverWord(n.Provider)), run("kubectl", "get", "csinode", nodeNamed(name), "--output", "yaml"),
-			"if it is the one of the provider ID, restart the pod of the driver on the node. If CSINode then names the other again, do not trust the node: delete it",
-		},
+		Do:  append(do, "shut down a node that you do not trust before you delete it. Otherwise its kubelet registers again, with a provider ID that it chooses"),
 	})
 }
 

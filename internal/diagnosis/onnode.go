@@ -124,6 +124,9 @@ func (j *nodeJudge) node() {
 	if at := j.notReadySince(); at != nil {
 		j.find("the node has not been ready for %s: Kubernetes detaches no volume from it, because it may still write", age(j.Now.Sub(*at)))
 	}
+	if n := j.Nodes[j.Name]; n != nil && n.Rival != "" {
+		j.find("%s: find out who runs the kubelet there", n.conflict(j.Name))
+	}
 	for _, t := range j.Node.Spec.Taints {
 		j.report.Taints = append(j.report.Taints, t.ToString())
 	}

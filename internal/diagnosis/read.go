@@ -91,6 +91,7 @@ func read(ctx context.Context, from Clients, readings Readings) (Readings, error
 	r.readDriver(ctx)
 	r.readCloud(ctx)
 	r.readMovedAgain(ctx)
+	r.readRivals(ctx)
 	r.readClusterID(ctx)
 	return *r.readings, nil
 }

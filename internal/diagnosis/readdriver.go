@@ -3,7 +3,6 @@ package diagnosis
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
@@ -141,7 +140,7 @@ func (r *reader) readPlugins(ctx context.Context, name string, node *Node) {
 		// That namespace is a guess. If no pod is there, the driver may run in another, which the gap says.
 		all, _ = cluster.Select[corev1.Pod](ctx, r.Cluster, "/api/v1/namespaces/"+usualNodeNamespace+"/pods", selector)
 	}
-	for _, p := range all {
+	for _, p := range withoutMirrors(all) {
 		if onNode(p) && (cluster.Workload{Pod: p.Spec}).DriverName() == r.readings.Driver {
 			node.Plugins = append(node.Plugins, p)
 		}
@@ -181,7 +180,7 @@ func (r *reader) readUnhealthy(ctx context.Context, p corev1.Pod, what string, f
 	if !ready(p) || !named {
 		return
 	}
-	text, err := r.NodePage(ctx, p.Namespace, p.Name, port, "/metrics")
+	text, err := page(ctx, r.NodePage, p, port, "/metrics")
 	if err != nil {
 		r.gap(what, err)
 		return
@@ -303,19 +302,16 @@ func (r *reader) readOperations(ctx context.Context, p corev1.Pod) {
 		r.readings.Gaps = append(r.readings.Gaps, Gap{What: place, Why: "its driver has no --http-endpoint"})
 		return
 	}
-	text, err := r.Page(ctx, p.Namespace, p.Name, port, "/debug/operations")
-	var page struct {
-		Operations []Operation `json:"operations"`
-	}
+	text, err := page(ctx, r.Page, p, port, "/debug/operations")
+	var operations []Operation
 	if err == nil {
-		err = json.Unmarshal(text, &page)
+		operations, err = operationsIn(text)
 	}
 	if err != nil {
 		r.readings.Gaps = append(r.readings.Gaps, Gap{What: place, Why: cloud.Public(err.Error()), Do: r.readByHand(err, p, port, "/debug/operations")})
 		return
 	}
-	cloud.CleanStrings(&page)
-	for _, o := range page.Operations {
+	for _, o := range operations {
 		if r.concerns(o) {
 			r.readings.Operations = append(r.readings.Operations, o)
 		}

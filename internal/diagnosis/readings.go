@@ -58,6 +58,7 @@ type Node struct {
 	Driver   *storagev1.CSINodeDriver
 	Seen     bool         // CSINode could be read
 	Provider string       // the server that the provider ID of the node names
+	Rival    string       // another node that names the same server
 	Plugins  []corev1.Pod // of the driver on the node
 	Finding  string       // what the driver of the node found wrong with the volume: a reason of its metric, or empty
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -29,7 +28,8 @@ type ListReadings struct {
 	Claims      map[string]corev1.PersistentVolumeClaim // by NAMESPACE/NAME; nil: they could not be read
 	Pods        []corev1.Pod
 	Attachments []storagev1.VolumeAttachment
-	Servers     map[string]string       // by node, as the driver registered it, or as its provider ID names it
+	Nodes       map[string]*Node        // with the servers that each names
+	Servers     map[string]string       // by node; not those in conflict
 	Cinder      map[string]ListedVolume // by the ID in lower case
 	CinderRead  bool                    // the whole list was read
 }
@@ -79,14 +79,7 @@ func ReadList(ctx context.Context, from Clients) (ListReadings, error) {
 	}
 	f.Pods = selected[corev1.Pod](ctx, r, "the pods", "/api/v1/pods", cluster.Selector{})
 	f.Attachments = selected[storagev1.VolumeAttachment](ctx, r, theAttachments, "/apis/storage.k8s.io/v1/volumeattachments", cluster.Selector{})
-	for _, n := range selected[storagev1.CSINode](ctx, r, "the CSINodes", "/apis/storage.k8s.io/v1/csinodes", cluster.Selector{}) {
-		for _, d := range n.Spec.Drivers {
-			if slices.Contains(f.Drivers, d.Name) {
-				f.Servers[n.Name] = d.NodeID
-			}
-		}
-	}
-	f.completeServers(ctx, r)
+	f.readNodeServers(ctx, r)
 	f.readCinder(ctx, r)
 	f.Gaps = r.readings.Gaps
 	return f, nil

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/internal/cluster"
@@ -43,7 +44,7 @@ func Blind(gaps []Gap) string {
 }
 
 // server is the server of a node: as the provider ID names it, or else as the driver registered it. A compromised node can
-// write its CSINode, and cannot change a provider ID.
+// write its CSINode, and cannot change a provider ID. It can set one that is empty, and chooses it when it registers.
 func (n *Node) server() string {
 	switch {
 	case n == nil:
@@ -54,18 +55,21 @@ func (n *Node) server() string {
 	return n.Provider
 }
 
-// disputed reports whether CSINode and the provider ID name different servers.
-func (n *Node) disputed() bool {
-	return n.Provider != "" && n.Driver != nil && !strings.EqualFold(n.Driver.NodeID, n.Provider)
+// conflict says why nobody knows which server a node is, though something names one; empty if nothing contradicts that.
+func (n *Node) conflict(name string) string {
+	switch {
+	case n.Rival != "":
+		return "node " + name + " and node " + n.Rival + " name the same server"
+	case n.Provider != "" && n.Driver != nil && !strings.EqualFold(n.Driver.NodeID, n.Provider):
+		return "CSINode " + name + " names server " + n.Driver.NodeID + ", and the provider ID of the node names " + n.Provider
+	}
+	return ""
 }
 
-// change are commands that change the server of a node. The first shows it, if the node alone says which it is.
+// change are commands that change the server of a node. The first shows it: a node may name any server.
 func (n *Node) change(verb string) []string {
-	commands := []string{run("openstack", "server", verb, serverWord(n.server()))}
-	if n.Provider == "" {
-		commands = append([]string{run("openstack", "server", "show", "--column", "name", "--column", "status", serverWord(n.server()))}, commands...)
-	}
-	return commands
+	id := serverWord(n.server())
+	return []string{run("openstack", "server", "show", "--column", "name", "--column", "status", id), run("openstack", "server", verb, id)}
 }
 
 // noteUnknownServer adds a gap for a node whose server is needed and not known.
@@ -75,27 +79,83 @@ func (s *walk) noteUnknownServer(node string) {
 	}
 }
 
-// completeServers takes the servers of nodes without a CSINode of the driver from their provider IDs. A node with a VolumeAttachment whose server is
-// not known then is a gap.
-func (f *ListReadings) completeServers(ctx context.Context, r *reader) {
-	var without []string
-	for _, a := range f.Attachments {
-		if _, known := f.Servers[a.Spec.NodeName]; !known && slices.Contains(f.Drivers, a.Spec.Attacher) && !slices.Contains(without, a.Spec.NodeName) {
-			without = append(without, a.Spec.NodeName)
+// namedServers reads which servers the nodes of a cluster name, in both places, and which nodes name the same one.
+func (r *reader) namedServers(ctx context.Context, drivers []string) map[string]*Node {
+	nodes, named := map[string]*Node{}, map[string]string{}
+	of := func(name string) *Node {
+		if nodes[name] == nil {
+			nodes[name] = &Node{}
+		}
+		return nodes[name]
+	}
+	add := func(name, id string) {
+		if id == "" {
+			return
+		}
+		other := named[strings.ToLower(id)]
+		if named[strings.ToLower(id)] = name; other != "" && other != name {
+			nodes[name].Rival, nodes[other].Rival = other, name
 		}
 	}
-	if len(without) == 0 {
-		return
+	for _, n := range selected[storagev1.CSINode](ctx, r, "the CSINodes", "/apis/storage.k8s.io/v1/csinodes", cluster.Selector{}) {
+		for _, d := range n.Spec.Drivers {
+			if slices.Contains(drivers, d.Name) {
+				of(n.Name).Driver = &d
+				add(n.Name, d.NodeID)
+			}
+		}
 	}
 	for _, n := range selected[corev1.Node](ctx, r, "the nodes", "/api/v1/nodes", cluster.Selector{}) {
-		if id := serverOf(n.Spec.ProviderID); id != "" && slices.Contains(without, n.Name) {
-			f.Servers[n.Name] = id
+		of(n.Name).Provider = serverOf(n.Spec.ProviderID)
+		add(n.Name, nodes[n.Name].Provider)
+	}
+	return nodes
+}
+
+// readRivals compares a node with all others if a command would change its server.
+func (r *reader) readRivals(ctx context.Context) {
+	var named map[string]*Node
+	for name, n := range r.readings.Nodes {
+		locked := false
+		if c := r.readings.Cloud; c != nil {
+			server := c.Servers[n.server()]
+			locked = server != nil && server.Locked
+		}
+		if n.server() == "" || n.Missing || n.Ready && !locked {
+			continue
+		}
+		if named == nil {
+			named = r.namedServers(ctx, []string{r.readings.Driver})
+		}
+		if other := named[name]; other != nil {
+			n.Rival = other.Rival
 		}
 	}
-	slices.Sort(without)
-	for _, name := range without {
-		if f.Servers[name] == "" {
-			r.readings.Gaps = append(r.readings.Gaps, unknownServer(name))
+}
+
+// readNodeServers takes the servers of the nodes. A node with a VolumeAttachment whose server is not known, or in conflict, is a gap.
+func (f *ListReadings) readNodeServers(ctx context.Context, r *reader) {
+	f.Nodes = r.namedServers(ctx, f.Drivers)
+	for name, n := range f.Nodes {
+		if n.server() != "" && n.conflict(name) == "" {
+			f.Servers[name] = n.server()
 		}
+	}
+	unknown := map[string]Gap{}
+	for _, a := range f.Attachments {
+		name := a.Spec.NodeName
+		if !slices.Contains(f.Drivers, a.Spec.Attacher) || f.Servers[name] != "" {
+			continue
+		}
+		unknown[name] = unknownServer(name)
+		if n := f.Nodes[name]; n != nil && n.server() != "" {
+			unknown[name] = Gap{
+				What: theServerOf + name, Why: n.conflict(name) + ". Whether its volumes are attached there is not known",
+				Do: "change neither server before you know who runs the kubelet there: run kubectl cinder node for it",
+			}
+		}
+	}
+	for _, name := range sortedKeys(unknown) {
+		r.readings.Gaps = append(r.readings.Gaps, unknown[name])
 	}
 }

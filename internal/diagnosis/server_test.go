@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/cinder-csi/cinder-csi/internal/diagnosis"
@@ -30,6 +31,13 @@ func TestAListSaysWhichServersItDoesNotKnow(t *testing.T) {
 	nodes := func(provider string) diagnosistest.Answer {
 		return answerOf(t, map[string]any{"items": []corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "nothing-hangs-a"}, Spec: corev1.NodeSpec{ProviderID: provider}}}})
 	}
+	csiNodes := func(names ...string) diagnosistest.Answer { // each names the server
+		var items []storagev1.CSINode
+		for _, name := range names {
+			items = append(items, storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{{Name: upstreamDriver, NodeID: server}}}})
+		}
+		return answerOf(t, map[string]any{"items": items})
+	}
 	for _, test := range []struct {
 		name            string
 		csiNodes, nodes diagnosistest.Answer
@@ -45,6 +53,11 @@ func TestAListSaysWhichServersItDoesNotKnow(t *testing.T) {
 		{"no node", none, none, otherServer, nil, []string{"the server of node nothing-hangs-a"}},
 		{"no node, and attached nowhere", none, none, "", []string{"Cinder does not"}, []string{"the server of node nothing-hangs-a"}},
 		{"no right for either", denied, denied, server, nil, []string{"the CSINodes", "the nodes", "the server of node nothing-hangs-a"}},
+		{"both, and they agree", csiNodes("nothing-hangs-a"), nodes("openstack:///" + server), server, nil, nil},
+		{"a CSINode against the provider ID", csiNodes("nothing-hangs-a"), nodes("openstack:///" + otherServer), otherServer, nil, []string{"the server of node nothing-hangs-a"}},
+		{"a CSINode against the provider ID, and attached nowhere", csiNodes("nothing-hangs-a"), nodes("openstack:///" + otherServer), "", []string{"Cinder does not"}, []string{"the server of node nothing-hangs-a"}},
+		{"another node with the same server", csiNodes("nothing-hangs-a", "evil"), none, otherServer, nil, []string{"the server of node nothing-hangs-a"}},
+		{"another node with the same provider ID", csiNodes("evil"), nodes("openstack:///" + server), otherServer, nil, []string{"the server of node nothing-hangs-a"}},
 		{"no right for CSINodes", denied, nodes("openstack:///" + server), server, nil, []string{"the CSINodes"}},
 	} {
 		f := listIn(t, r, func(world diagnosistest.Replay) { world[csiNodesPath], world[nodesPath] = test.csiNodes, test.nodes })
@@ -90,6 +103,7 @@ func TestWhatIsLostIsFoundWithoutACSINode(t *testing.T) {
 		blind bool
 	}{
 		"no node":         {`{"items": []}`, true},
+		"a conflict":      {`{"items": [{"metadata": {"name": "n1"}, "spec": {"providerID": "openstack:///` + id(3) + `"}}, {"metadata": {"name": "n2"}, "spec": {"providerID": "openstack:///` + id(3) + `"}}]}`, true},
 		"a provider ID":   {`{"items": [{"metadata": {"name": "n1"}, "spec": {"providerID": "openstack:///` + id(3) + `"}}]}`, false},
 		"no provider ID":  {`{"items": [{"metadata": {"name": "n1"}}]}`, true},
 		"a replaced node": {`{"items": [{"metadata": {"name": "n2"}, "spec": {"providerID": "openstack:///` + id(3) + `"}}]}`, true},
@@ -174,5 +188,14 @@ func TestANodeWithoutACSINodeHasTheServerOfItsProviderID(t *testing.T) {
 	delete(world, "GET /apis/storage.k8s.io/v1/csinodes/n1")
 	if f := readingsOfNode(t, world); diagnosis.Blind(f.Gaps) == "" {
 		t.Errorf("no CSINode and no provider ID: %+v", f.Gaps)
+	}
+}
+
+func TestANodeWithTheServerOfAnotherHasAFinding(t *testing.T) {
+	world := nodeWorld()
+	world[nodesPath] = ok(`{"items": [{"metadata": {"name": "n1"}}, {"metadata": {"name": "n2"}, "spec": {"providerID": "openstack:///%s"}}]}`, id(90))
+	f := readingsOfNode(t, world)
+	if r := diagnosis.OnNode(f); !strings.Contains(strings.Join(r.Findings, "\n"), "node n1 and node n2 name the same server: find out") || diagnosis.Blind(r.Unseen) != "the server of node n1" {
+		t.Errorf("got %q, not seen %+v", r.Findings, r.Unseen)
 	}
 }

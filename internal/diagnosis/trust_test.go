@@ -173,11 +173,22 @@ func TestAServerIDThatIsNoneBecomesAPlaceholder(t *testing.T) {
 	}
 }
 
-// A kubelet that an attacker holds names the server of somebody else in its CSINode.
+// A kubelet that an attacker holds names the server of somebody else in its CSINode. It can also set a provider ID that is empty, and chooses
+// one when it registers.
 func TestNoCommandChangesAServerThatANodeAloneNames(t *testing.T) {
 	const victim = "99999999-0000-4000-8000-000000000001"
 	for _, name := range []string{"node-lost", "server-locked", "server-in-error", "server-deleted"} {
-		for _, known := range []bool{true, false} {
+		for says, test := range map[string]struct {
+			conflict bool
+			provider func(own string) string
+			rival    string
+		}{
+			"CSINode alone":                    {false, func(string) string { return "" }, ""},
+			"CSINode, against the provider ID": {true, func(own string) string { return own }, ""},
+			"CSINode and the provider ID":      {false, func(string) string { return victim }, ""},
+			"both, and it is another node":     {true, func(string) string { return victim }, "master-0"},
+			"CSINode, and it is another node":  {true, func(string) string { return "" }, "master-0"},
+		} {
 			f := readingsOf(t, recordings(t)[name])
 			for _, n := range f.Nodes {
 				if n.Driver == nil {
@@ -186,19 +197,55 @@ func TestNoCommandChangesAServerThatANodeAloneNames(t *testing.T) {
 				if server := f.Cloud.Servers[n.Driver.NodeID]; server != nil {
 					f.Cloud.Servers[victim] = &diagnosis.CloudServer{ID: victim, Name: "master-0", Status: server.Status, Locked: server.Locked, Missing: server.Missing}
 				}
-				if known {
-					n.Provider = n.Driver.NodeID
-				}
+				n.Provider, n.Rival = test.provider(n.Driver.NodeID), test.rival
 				n.Driver.NodeID = victim
 			}
 			r := diagnosis.Diagnose(f)
 			last := r.Steps[len(r.Steps)-1]
 			text, commands := strings.Join(append(last.Do, last.What), "\n"), slices.DeleteFunc(slices.Clone(last.Do), func(do string) bool { return !strings.HasPrefix(do, "$ ") })
 			switch {
-			case known && (r.Cause != "server.conflict" || strings.Contains(strings.Join(commands, "\n"), victim) || !strings.Contains(last.What, victim)):
-				t.Errorf("%s: want a cause of its own, and no command for the server of others; got %s: %s", name, r.Cause, text)
-			case !known && name != "server-deleted" && (!strings.Contains(text, "master-0 "+victim) || !strings.HasPrefix(commands[0], "$ openstack server show ")):
-				t.Errorf("%s: want the name of the server, and a command that shows it first; got %s", name, text)
+			case test.conflict && (r.Cause != "server.conflict" || strings.Contains(strings.Join(commands, "\n"), victim)):
+				t.Errorf("%s, %s: want a cause of its own, and no command for the server of others; got %s: %s", name, says, r.Cause, text)
+			case test.conflict && test.rival == "" && !strings.Contains(last.What, victim), test.rival != "" && (!strings.Contains(last.What, test.rival) || len(commands) > 0):
+				t.Errorf("%s, %s: want what contradicts; got %s", name, says, text)
+			case !test.conflict && name != "server-deleted" && (!strings.Contains(text, "master-0 "+victim) || !strings.HasPrefix(commands[0], "$ openstack server show ")):
+				t.Errorf("%s, %s: want the name of the server, and a command that shows it first; got %s", name, says, text)
+			}
+		}
+	}
+}
+
+// Two nodes cannot be one server. A node that a command would change is compared with all others.
+func TestAServerThatTwoNodesNameIsAConflict(t *testing.T) {
+	for _, name := range []string{"node-lost", "server-locked", "server-deleted"} {
+		own := name + "-a"
+		for says, test := range map[string]struct {
+			csiNode, provider string // of the other node; empty: it names another server
+			want              bool
+		}{
+			"another server":     {"", "", false},
+			"in its CSINode":     {"own", "", true},
+			"by its provider ID": {"", "own", true},
+		} {
+			r := recordings(t)[name]
+			server := readingsOf(t, r).Nodes[own].Driver.NodeID
+			word := func(which, prefix string) string {
+				if which == "own" {
+					return prefix + strings.ToUpper(server)
+				}
+				return prefix + otherServer
+			}
+			world := diagnosistest.Replay(maps.Clone(r.Cluster))
+			for path, item := range map[string]string{
+				csiNodesPath: `{"metadata": {"name": "other"}, "spec": {"drivers": [{"name": "cinder.csi.openstack.org", "nodeID": "` + word(test.csiNode, "") + `"}]}}`,
+				nodesPath:    `{"metadata": {"name": "other"}, "spec": {"providerID": "` + word(test.provider, "openstack:///") + `"}}`,
+			} {
+				a := world[path]
+				a.Body = []byte(strings.Replace(string(a.Body), `"items": [`, `"items": [`+item+`,`, 1))
+				world[path] = a
+			}
+			if report := diagnose(t, r, sources(t, r, world)); (report.Cause == "server.conflict") != test.want {
+				t.Errorf("%s, %s: got %s", name, says, report.Cause)
 			}
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -20,9 +21,10 @@ import (
 
 // The bounds of a bundle: a cluster may have a thousand nodes.
 const (
-	logLines = 2000      // the last lines of each container
-	logBytes = 512 << 10 // of each container
-	nodeLogs = 20        // the pods of nodes whose logs are read, those with trouble first
+	logLines = 2000             // the last lines of each container
+	logBytes = 512 << 10        // of each container
+	nodeLogs = 20               // the pods of nodes whose logs are read, those with trouble first
+	podTime  = 15 * time.Second // for the logs of a pod: its kubelet may never answer
 )
 
 // Entry is one file of a bundle. Its content has passed the Redactor.
@@ -46,20 +48,23 @@ type collector struct {
 	out      Archive
 	drivers  []string
 	names    []string        // of the objects of the driver in namespaces
-	troubled map[string]bool // nodes with a volume that has a finding, or an operation in progress
+	troubled map[string]bool // nodes with a volume that has a finding
 }
 
 // Collect reads what a bundle contains. It sends GET requests only, and none for a Secret. What cannot be read is listed as not seen. Version is that
 // of this program.
 func Collect(ctx context.Context, from diagnosis.Clients, r *Redactor, version string) Archive {
 	c := &collector{Clients: from, redactor: r, troubled: map[string]bool{}, out: Archive{Entries: []Entry{}, Unseen: []diagnosis.Gap{}}}
-	pods := c.versions(ctx, version)
+	alone := from // without pages, which come last: a kubelet that does not answer may take all the time that is left
+	alone.Page, alone.NodePage = nil, nil
+	pods := diagnosis.ReadDriverPods(ctx, alone, version).Pods
 	c.findings(ctx)
 	c.shared(ctx)
 	for _, place := range c.places(pods) {
 		c.namespace(ctx, place)
 	}
 	c.logs(ctx, pods)
+	c.pages(ctx, version)
 	c.add("unseen.json", "what could not be read, and why", c.out.Unseen)
 	for i := range c.out.Entries { // a value that one file names may stand in one that was read earlier
 		e := &c.out.Entries[i]
@@ -105,11 +110,14 @@ func (c *collector) gaps(all []diagnosis.Gap) {
 	}
 }
 
-func (c *collector) versions(ctx context.Context, version string) []diagnosis.DriverPod {
+// pages are what the pods of the driver say.
+func (c *collector) pages(ctx context.Context, version string) {
 	d := diagnosis.ReadDriverPods(ctx, c.Clients, version)
 	c.gaps(d.Unseen)
 	c.add("versions.json", "the versions of this program, the driver and the API server", map[string]any{"driver": d, "kubernetes": c.server(ctx, c.Cluster), "time": c.Now})
-	return d.Pods
+	operations := diagnosis.ReadAllOperations(ctx, c.Clients)
+	c.gaps(operations.Unseen)
+	c.add("operations.json", "kubectl cinder operations", operations)
 }
 
 func (c *collector) server(ctx context.Context, of *cluster.Cluster) any {
@@ -136,12 +144,6 @@ func (c *collector) findings(ctx context.Context) {
 		}
 	}
 	c.add("list.json", "kubectl cinder list", list)
-	operations := diagnosis.ReadAllOperations(ctx, c.Clients)
-	c.gaps(operations.Unseen)
-	for _, o := range operations.Operations {
-		c.troubled[o.Node] = true
-	}
-	c.add("operations.json", "kubectl cinder operations", operations)
 	if c.Cloud == nil {
 		return
 	}
@@ -174,7 +176,8 @@ type object struct {
 		} `json:"drivers"`
 	} `json:"spec"`
 	Metadata struct {
-		Name string `json:"name"`
+		Name        string            `json:"name"`
+		Annotations map[string]string `json:"annotations"`
 	} `json:"metadata"`
 }
 
@@ -275,7 +278,7 @@ func (c *collector) list(ctx context.Context, p place, api, kind, labels string)
 	case labels != "":
 		for _, text := range all {
 			var o object
-			if json.Unmarshal(text, &o) == nil && o.Metadata.Name != "" {
+			if json.Unmarshal(text, &o) == nil && o.Metadata.Name != "" && o.Metadata.Annotations[corev1.MirrorPodAnnotationKey] == "" {
 				c.names = append(c.names, o.Metadata.Name)
 			}
 		}
@@ -283,14 +286,15 @@ func (c *collector) list(ctx context.Context, p place, api, kind, labels string)
 	c.add(p.prefix+"namespaces/"+p.namespace+"/"+kind+".json", fmt.Sprintf("%d %s in namespace %s", len(all), kind, p.namespace), all)
 }
 
-// about reports whether an event is about an object of the driver. The name of an object that such an object made begins with that of its owner.
+// about reports whether an event is about an object of the driver. The name of an object that such an object made begins with that of its owner
+// and a dash.
 // Events of other tenants of the namespace do not belong into the bundle.
 func (c *collector) about(text json.RawMessage) bool {
 	var e corev1.Event
 	if json.Unmarshal(text, &e) != nil {
 		return false
 	}
-	return slices.ContainsFunc(c.names, func(name string) bool { return strings.HasPrefix(e.InvolvedObject.Name, name) })
+	return slices.ContainsFunc(c.names, func(name string) bool { return strings.HasPrefix(e.InvolvedObject.Name+"-", name+"-") })
 }
 
 // notInLease is what the sidecars replace by a dash when they name a lease after the driver.
@@ -347,6 +351,8 @@ func (c *collector) logs(ctx context.Context, pods []diagnosis.DriverPod) {
 }
 
 func (c *collector) logsOf(ctx context.Context, p diagnosis.DriverPod) {
+	ctx, cancel := context.WithTimeoutCause(ctx, podTime, fmt.Errorf("no complete answer within %s", podTime))
+	defer cancel()
 	at := c.placeOf(p)
 	_, name, _ := strings.Cut(p.Pod, "/")
 	var pod corev1.Pod

@@ -13,7 +13,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -26,9 +28,14 @@ import (
 const driver = "cinder.csi.openstack.org"
 
 // secrets makes a different secret for each place, so that a place that is not redacted is not hidden by another that is.
-type secrets struct{ planted []string }
+type secrets struct {
+	mutex   sync.Mutex // pages are read at once
+	planted []string
+}
 
 func (s *secrets) plant(place string) string {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
 	value := fmt.Sprintf("s3cr3t%02d%s", len(s.planted), place)
 	s.planted = append(s.planted, value)
 	return value
@@ -37,6 +44,7 @@ func (s *secrets) plant(place string) string {
 // world answers by path. It remembers what was asked.
 type world struct {
 	answers map[string]string
+	hangs   string // a part of the paths without an answer
 	asked   []string
 }
 
@@ -49,6 +57,10 @@ func (w *world) RoundTrip(r *http.Request) (*http.Response, error) {
 		path += "?" + strings.Split(strings.Split(labels, "component=")[1], ",")[0]
 	}
 	w.asked = append(w.asked, r.Method+" "+path)
+	if w.hangs != "" && strings.Contains(path, w.hangs) {
+		<-r.Context().Done()
+		return nil, context.Cause(r.Context())
+	}
 	if strings.HasSuffix(path, "/log") || strings.HasSuffix(path, "?previous") {
 		if r.URL.Query().Get("tailLines") == "" || r.URL.Query().Get("limitBytes") == "" {
 			return nil, errors.New("a log without a bound")
@@ -76,6 +88,9 @@ func installation(s *secrets) *world {
 	}
 	controller := pod("cinder-csi-controller-0", "driver", "")
 	plugin := pod("cinder-csi-node-x", "driver", `"volumes": [{"name": "s", "hostPath": {"path": "/var/lib/kubelet/plugins/`+driver+`"}}],`)
+	mirror := func(namespace, name string) string { // a kubelet may make one anywhere, with any labels
+		return `{"metadata": {"namespace": "` + namespace + `", "name": "` + name + `", ` + labels + `, "annotations": {"kubernetes.io/config.mirror": "x"}}, "spec": {"volumes": [{"name": "s", "hostPath": {"path": "/a/plugins/x"}}]}}`
+	}
 	log := func(place string) string {
 		return "I sent\nX-Auth-Token: " + s.plant(place+"header") + "\n{\"auth\": {\"password\": \"" + s.plant(place+"json") + "\"}}\nGET https://u:" + s.plant(place+"url") + "@keystone/v3\n" +
 			"application_credential_secret=" + s.plant(place+"app") + "\n-----BEGIN PRIVATE KEY-----\n" + s.plant(place+"pem") + "\n-----END PRIVATE KEY-----\nAuthorization: Bearer " + s.plant(place+"bearer") + "\nkept line\n"
@@ -89,7 +104,7 @@ func installation(s *secrets) *world {
 	}
 	answers := map[string]string{
 		"/version":                `{"gitVersion": "v1.34.0"}`,
-		"/api/v1/pods?controller": list(controller), "/api/v1/pods?node": list(plugin), "/api/v1/pods": list(controller, plugin),
+		"/api/v1/pods?controller": list(controller), "/api/v1/pods?node": list(plugin, mirror("shop", "b")), "/api/v1/pods": list(controller, plugin),
 		"/api/v1/persistentvolumes":                                               list(of(`"spec": {"csi": {"driver": "`+driver+`", "volumeHandle": "v", "volumeAttributes": {"secret": "`+s.plant("attribute")+`"}}}`), of(`"spec": {"csi": {"driver": "other.example", "volumeHandle": "not-ours"}}`)),
 		"/api/v1/persistentvolumeclaims":                                          list(),
 		"/apis/storage.k8s.io/v1/volumeattachments":                               list(of(`"spec": {"attacher": "` + driver + `", "source": {}}, "status": {"attachError": {"message": "password: ` + s.plant("attachError") + `"}}`)),
@@ -104,10 +119,10 @@ func installation(s *secrets) *world {
 		"/apis/batch/v1/namespaces/cinder-csi/jobs":                               list(),
 		"/apis/networking.k8s.io/v1/namespaces/cinder-csi/networkpolicies":        list(),
 		"/apis/coordination.k8s.io/v1/namespaces/cinder-csi/leases":               list(),
-		"/api/v1/namespaces/cinder-csi/pods":                                      list(controller, plugin),
+		"/api/v1/namespaces/cinder-csi/pods":                                      list(controller, plugin, mirror("cinder-csi", "a")),
 		"/api/v1/namespaces/cinder-csi/pods/cinder-csi-controller-0":              controller,
 		"/api/v1/namespaces/cinder-csi/pods/cinder-csi-node-x":                    plugin,
-		"/api/v1/namespaces/cinder-csi/events":                                    list(event("cinder-csi-controller-0", "cannot log in, password="+s.plant("event")), event("a-tenant", "of-a-tenant")),
+		"/api/v1/namespaces/cinder-csi/events":                                    list(event("cinder-csi-controller-0", "cannot log in, password="+s.plant("event")), event("cinder-csi-controller-0-x", "kept event"), event("cinder-csi-controller-01", "of-a-tenant"), event("a-tenant", "of-a-tenant")),
 		"/api/v1/namespaces/cinder-csi/pods/cinder-csi-controller-0/log":          log("log"),
 		"/api/v1/namespaces/cinder-csi/pods/cinder-csi-controller-0/log?previous": log("previous"),
 		"/api/v1/namespaces/cinder-csi/pods/cinder-csi-node-x/log":                log("node") + "a line with own-passw0rd in it",
@@ -115,6 +130,40 @@ func installation(s *secrets) *world {
 	}
 	answers["/api/v1/namespaces/cinder-csi/configmaps"] = list(of(`"data": {"cloud.conf": "[Global]\nusername = ` + s.plant("file") + `", "settings.yaml": "a: b\npassword: |\n  ` + s.plant("block") + `\nc: d", "PASSWORD": "` + s.plant("data") + `", "url": "https://u:` + s.plant("mapurl") + `@x", "CLUSTER_ID": "kept-id"}`))
 	return &world{answers: answers}
+}
+
+// A kubelet that accepts and never answers has the pages and the logs of its pods, and delays what is of others by little.
+func TestAKubeletThatDoesNotAnswerKeepsNothingOfOthersOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var s secrets
+		w := installation(&s)
+		w.hangs = "/pods/cinder-csi-node-x/log"
+		from := diagnosis.Clients{
+			Cluster: cluster.New("test", &url.URL{Scheme: "https", Host: "cluster.example"}, &http.Client{Transport: w}), Now: at,
+			Page: func(ctx context.Context, _, _ string, _ int, _ string) ([]byte, error) {
+				<-ctx.Done()
+				return nil, ctx.Err()
+			},
+		}
+		from.NodePage = from.Page
+		began := time.Now()
+		b := support.Collect(t.Context(), from, support.NewRedactor(), "v0-test")
+		if took := time.Since(began); took > 30*time.Second {
+			t.Errorf("took %s", took)
+		}
+		for _, name := range []string{"list.json", "namespaces/cinder-csi/events.json", "logs/cinder-csi/cinder-csi-controller-0/driver.log", "versions.json", "operations.json"} {
+			if !slices.ContainsFunc(b.Entries, func(e support.Entry) bool { return e.Name == name }) {
+				t.Errorf("%s is missing", name)
+			}
+		}
+		for _, what := range []string{"/metrics of pod cinder-csi/cinder-csi-node-x", "/debug/operations of pod cinder-csi/cinder-csi-controller-0", "logs/cinder-csi/cinder-csi-node-x/driver.log"} {
+			if !slices.ContainsFunc(b.Unseen, func(g diagnosis.Gap) bool {
+				return g.What == what && strings.Contains(g.Why, "no complete answer within")
+			}) {
+				t.Errorf("%s is not named in %+v", what, b.Unseen)
+			}
+		}
+	})
 }
 
 func bundleOf(w *world, s *secrets) support.Archive {
@@ -184,12 +233,12 @@ func TestNoByteOfTheArchiveIsASecret(t *testing.T) {
 		t.Errorf("only %d secrets were planted", len(s.planted))
 	}
 	if slices.ContainsFunc(w.asked, func(request string) bool {
-		return !strings.HasPrefix(request, "GET ") || strings.Contains(request, "/secrets")
+		return !strings.HasPrefix(request, "GET ") || strings.Contains(request, "/secrets") || strings.Contains(request, "/namespaces/shop")
 	}) {
-		t.Errorf("not only GET requests, or a Secret: %q", w.asked)
+		t.Errorf("not only GET requests, or a Secret, or a namespace of others: %q", w.asked)
 	}
 	all := fmt.Sprint(files)
-	for _, kept := range []string{"kept line", "kept-id", "kept-name", "v1.34.0", "v0-test", "CreateVolume", "cannot log in"} {
+	for _, kept := range []string{"kept line", "kept-id", "kept-name", "v1.34.0", "v0-test", "CreateVolume", "cannot log in", "kept event"} {
 		if !strings.Contains(all, kept) {
 			t.Errorf("%q is lost", kept)
 		}

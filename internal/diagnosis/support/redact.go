@@ -10,6 +10,7 @@ package support
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -26,6 +27,10 @@ const shortest = 8
 // mostLengths is how many lengths the values of one beginning may have, before the longest stands for all. A log can teach thousands, and each is
 // one more reading of the text.
 const mostLengths = 64
+
+// mostUnclosed is how many lists without an end of one text are read to the end of that text. A log can have thousands; those after it end with
+// their line.
+const mostUnclosed = 10
 
 // Redactor takes secrets out of texts and objects. It also knows the values that it took out before, and those of NewRedactor.
 type Redactor struct {
@@ -65,8 +70,11 @@ const secretWord = `(?:passw(?:or)?d|passphrase|secret|token|api[-_.]?key|privat
 // quoted is a value in quotes; those may be quoted again with backslashes. Two single quotes are one in a value of YAML.
 const quoted = `\\+"(?:[^"\\]|\\[^"])*\\+"|"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'`
 
-// array is a list of values between brackets, as in JSON and in one line of YAML. One that a log has cut ends with the line.
-const array = `\[(?:` + quoted + `|[^\]"'\\])*\]|\[[^\r\n]*`
+// array is a list of values between brackets, as in JSON and in one line of YAML. One that is not closed ends with the line: a log has cut it.
+const (
+	closed = `\[(?:` + quoted + `|[^\]"'\\])*\]`
+	array  = closed + `|\[[^\r\n]*`
+)
 
 // between stands between a key and its value. A value of YAML may begin with a mark.
 const (
@@ -78,7 +86,8 @@ const (
 type form struct{ key, value *regexp.Regexp }
 
 var (
-	secretKey = regexp.MustCompile(`(?i)` + secretWord)
+	secretKey   = regexp.MustCompile(`(?i)` + secretWord)
+	closedArray = regexp.MustCompile(`^` + closed)
 	// fileKey are keys of an object whose value is a whole file with credentials.
 	fileKey = regexp.MustCompile(`(?i)(?:^|[-_.])(?:kubeconfig|clouds\.ya?ml|cloud\.conf|\.?dockerconfigjson|\.?dockercfg)$`)
 	// harmlessKey are keys with such a word whose value is a name, a number or a switch.
@@ -163,7 +172,7 @@ func (r *Redactor) line(found string) string {
 // pairs takes out the values of the secret keys of a form. The value of another key may have a secret key itself: a=b&token=c.
 func (r *Redactor) pairs(f form, text string) string {
 	var out strings.Builder
-	for {
+	for unclosed := 0; ; {
 		at := f.key.FindStringIndex(text)
 		if at == nil {
 			out.WriteString(text)
@@ -173,7 +182,15 @@ func (r *Redactor) pairs(f form, text string) string {
 		out.WriteString(text[:at[1]])
 		text = text[at[1]:]
 		if secretName(key) {
-			value := f.value.FindString(text)
+			within := text
+			list := strings.HasPrefix(strings.TrimLeft(text, "|>+- \t"), "[")
+			if list && unclosed >= mostUnclosed {
+				within, _, _ = strings.Cut(text, "\n")
+			}
+			value := f.value.FindString(within)
+			if list && !closedArray.MatchString(strings.TrimLeft(value, "|>+- \t")) {
+				unclosed++
+			}
 			out.WriteString(r.value(value))
 			text = text[len(value):]
 		}
@@ -341,7 +358,7 @@ func (r *Redactor) Value(value any) any {
 			}
 		}
 		if name, isText := v["name"].(string); isText && secretName(name) {
-			if _, isText := v["value"].(string); isText { // a variable of a container
+			if isScalar(v["value"]) { // a variable of a container
 				v["value"] = r.all(v["value"])
 			}
 		}
@@ -367,7 +384,7 @@ func (r *Redactor) field(key string, value any) any {
 	switch text, isText := value.(string); {
 	case strings.HasSuffix(key, lastApplied) && isText:
 		return r.document(text)
-	case (secretName(key) || fileKey.MatchString(key)) && (isText || !structure(key)):
+	case (secretName(key) || fileKey.MatchString(key)) && (isScalar(value) || !structure(key)):
 		return r.all(value)
 	case isText:
 		value = secret.HideValue(key, text)
@@ -375,12 +392,19 @@ func (r *Redactor) field(key string, value any) any {
 	return r.Value(value)
 }
 
+// isScalar reports whether a value is a text or a number: a password may be written as either.
+func isScalar(value any) bool {
+	_, isText := value.(string)
+	_, isNumber := value.(json.Number)
+	return isText || isNumber
+}
+
 // structure reports whether a key of the API of Kubernetes has names below it, and no secrets: a volume from a Secret.
 func structure(key string) bool {
 	return slices.Contains([]string{"secret", "secrets", "secretRef", "secretKeyRef"}, key)
 }
 
-// all takes out every text of a value.
+// all takes out every text and every number of a value.
 func (r *Redactor) all(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -397,6 +421,9 @@ func (r *Redactor) all(value any) any {
 		}
 		r.learn(v)
 		return Redacted
+	case json.Number:
+		r.learn(v.String())
+		return Redacted
 	}
 	return value
 }
@@ -405,9 +432,8 @@ func (r *Redactor) all(value any) any {
 func (r *Redactor) options(words []any) {
 	for i := 1; i < len(words); i++ {
 		before, isText := words[i-1].(string)
-		word, alsoText := words[i].(string)
-		if isText && alsoText && strings.HasPrefix(before, "-") && !strings.Contains(before, "=") && secretName(strings.TrimLeft(before, "-")) && !strings.HasPrefix(word, "-") {
-			words[i] = r.all(word)
+		if isText && isScalar(words[i]) && strings.HasPrefix(before, "-") && !strings.Contains(before, "=") && secretName(strings.TrimLeft(before, "-")) && !strings.HasPrefix(fmt.Sprint(words[i]), "-") {
+			words[i] = r.all(words[i])
 		}
 	}
 }

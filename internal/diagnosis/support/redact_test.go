@@ -210,19 +210,50 @@ func TestAKnownSecretIsTakenOutWhereverItStands(t *testing.T) {
 // A log may be one line with a key after the other. Each key must not read the rest again.
 // Four times the text takes about four times as long, sixteen times if it is quadratic. The shortest of several runs is the least disturbed.
 func TestALongLineIsReadInLinearTime(t *testing.T) {
-	shortest := func(size int) time.Duration {
-		text, least := strings.Repeat("secretName=", size/11), time.Hour
-		for range 5 {
+	shortest := func(part string, size int) time.Duration {
+		text, least := strings.Repeat(part, size/len(part)), time.Hour
+		for range 3 {
 			least = min(least, testenv.Processor(t, func() { NewRedactor().Text(text) }))
 		}
 		return least
 	}
-	for range 3 {
-		if shortest(logBytes/16) < 9*shortest(logBytes/64) {
-			return
+	for _, part := range []string{
+		"secretName=", "x token=[\n", "x token=|[\n", "x token=['\n", "x token=[\"\n", `x token=[\"` + "\n", "{token: [\n", "\"token\": [\n", "x token=[\"]\n",
+		"x token=\"\n", "x token='\n", `x token=\"` + "\n", "x token:\n", "token: |\n", "--token \n", "a://x",
+	} {
+		linear := false
+		for range 3 {
+			linear = linear || shortest(part, logBytes/32) < 9*shortest(part, logBytes/128)
+		}
+		if !linear {
+			t.Errorf("%q: four times the text takes more than nine times as long", part)
 		}
 	}
-	t.Error("four times the text takes more than nine times as long")
+}
+
+// What stands in a list goes, also after lists that a log has cut.
+func TestAListThatIsCutEndsWithItsLine(t *testing.T) {
+	for cut := range 2 * mostUnclosed {
+		text := strings.Repeat("x token=[cut1 \\x\n", cut)
+		if got := NewRedactor().Text(text + "y token=[" + planted + ", " + planted + "]\nkept\n"); strings.Contains(got, planted) || strings.Contains(got, "cut1") || !strings.HasSuffix(got, "kept\n") {
+			t.Errorf("%d: got %s", cut, got)
+		}
+	}
+}
+
+func TestANumberBelowASecretKeyIsTakenOut(t *testing.T) {
+	for _, text := range []string{
+		`{"password": 12345678}`, `{"pin_token": -1234567.5}`, `{"secret": 12345678}`, `{"passwords": [12345678]}`, `{"password": {"value": 12345678}}`,
+		`{"kind": "Secret", "data": {"a": 12345678}}`, `{"name": "DB_PASSWORD", "value": 12345678}`, `["--password", 12345678]`, `{"message": "{\"password\": 12345678}"}`,
+	} {
+		value, err := decode([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprint(NewRedactor().Value(value)); strings.Contains(got, "1234567") || !strings.Contains(got, Redacted) {
+			t.Errorf("%s: got %s", text, got)
+		}
+	}
 }
 
 func FuzzRedactorNeverPanics(f *testing.F) {
