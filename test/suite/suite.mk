@@ -25,14 +25,14 @@ test-full-all: #: the default: each of the others but those "not by default", wi
 # The packages that start goroutines, and the suites that tell their stories: a test wants each `go` statement of the programs there or linked into
 # the tests of one. The detector takes five to fifteen times the processor time, and needs a C compiler. The slowest package is the first, so that
 # the others run beside it. RACE=... runs it on every package (weekly).
-RACE := test/suite/driver cmd/cinder-csi-driver cmd/openstack-sim driver/... generator/inspect internal/cloud internal/cluster internal/memnet \
+RACE := test/suite/driver cmd/cinder-csi-driver cmd/openstack-sim driver/... generator/inspect internal/cloud internal/cluster internal/diagnosis internal/memnet \
   internal/openstacksim/... internal/rusage test/bed/vm/agent test/suite/conformance test/suite/histories
 test-full-race: test-tools #: the packages that start goroutines, with the race detector (a C compiler; RACE=... for all packages)
 	$(GATE) -race -timeout 40m $(RACE:%=./%)
 
 # Each row of these tables is a driver of its own with one RPC, so the detector sees in one row what it sees in hundreds. They take half of the
 # processor time. The stage root runs the damaged disks: there the tools of file systems work.
-RACE_TABLES := TestWhoseAnObjectIsDecidesEveryRPC|TestListsLeaveOut|TestWhatCannotBeReadIsNotChanged|TestACallerReadsWhatAnRPC|DamagedDisk|NeverMounted
+RACE_TABLES := TestNoTextOfOthersMakesARow|TestWhoseAnObjectIsDecidesEveryRPC|TestListsLeaveOut|TestWhatCannotBeReadIsNotChanged|TestACallerReadsWhatAnRPC|DamagedDisk|NeverMounted
 test-full-race-ci: test-tools #: not by default: race without long tables, the part that the gate runs
 	$(GATE) -race -count 1 -timeout 40m -skip '$(RACE_TABLES)' $(RACE:%=./%)
 
