@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -48,14 +49,14 @@ error of the driver, such as attach.reserved. It needs no bundle.`,
 			if err != nil {
 				return err
 			}
-			w.warnOfEdits(dir, edited)
+			errTooMany := w.warnOfEdits(dir, tree, edited)
 			if q.isType {
 				return explainType(w.Stdout, *dir.Plan, q.volumeType)
 			}
 			if q.isDecision {
 				return explainDecision(w.Stdout, *dir.Plan, q.object)
 			}
-			if err := checkGivenBase(dir, base); err != nil {
+			if err := cmp.Or(errTooMany, checkGivenBase(dir, base)); err != nil {
 				return err
 			}
 			outside, err := w.base(dir.Path, base, dir.Plan.Target, dir.Plan.Format)
@@ -73,9 +74,15 @@ error of the driver, such as attach.reserved. It needs no bundle.`,
 	return c
 }
 
-// warnOfEdits says which files are not as a generator made them. A person on call needs an answer all the same.
-func (w *World) warnOfEdits(dir *worktree.Dir, edited []string) {
-	other, err := w.unlike(dir)
+// warnOfEdits says which files are not as a generator made them. A person on call needs an answer all the same. The error is that of tooMany.
+func (w *World) warnOfEdits(dir *worktree.Dir, tree map[string][]byte, edited []string) error {
+	made, err := w.remade(dir)
+	var other []string
+	var many error
+	if err == nil {
+		many = tooMany(tree, made)
+		other, err = unlike(dir, made)
+	}
 	if err != nil {
 		w.warn(err.Error() + ". So the answer may be what somebody wrote into the bundle")
 		other = edited
@@ -87,6 +94,7 @@ func (w *World) warnOfEdits(dir *worktree.Dir, edited []string) {
 		}
 		w.warn(notAsGenerated(name))
 	}
+	return many
 }
 
 // explainCause prints what an ID means that is no decision of a bundle: a cause of the driver, or a check of doctor. It reports whether there is one.

@@ -3,8 +3,10 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -12,6 +14,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/generator/verify"
 	"github.com/cinder-csi/cinder-csi/generator/worktree"
+	"github.com/cinder-csi/cinder-csi/internal/documents"
 )
 
 func newValidateCommand(w *World) *cobra.Command {
@@ -47,16 +50,17 @@ DIR is read, fetched or run, whatever its files say; for a bundle that was made 
 	return c
 }
 
-// mostFindings are the files that one message lists.
-const mostFindings = 10
+// mostFindings are the files that one message lists, and mostProblems what is wrong with their objects.
+const mostFindings, mostProblems = 10, 20
 
 // genuine returns the objects of a bundle that is as a generator made it. One error lists every finding.
 func (w *World) genuine(dir *worktree.Dir, base string, tree map[string][]byte, edited []string) ([]verify.Object, error) {
-	if len(edited) == 0 {
-		var err error
-		if edited, err = w.unlike(dir); err != nil {
-			return nil, err
-		}
+	made, err := w.remade(dir)
+	if err == nil && len(edited) == 0 {
+		edited, err = unlike(dir, made)
+	}
+	if err != nil && len(edited) == 0 {
+		return nil, err
 	}
 	var findings []error
 	for i, name := range edited {
@@ -66,12 +70,22 @@ func (w *World) genuine(dir *worktree.Dir, base string, tree map[string][]byte, 
 		}
 		findings = append(findings, errors.New(notAsGenerated(name)+"; restore it, or run generate --force, which drops the edit. Keep your changes in an overlay or a values file outside of the directory"))
 	}
-	foreign, err := dir.Misleading(tree)
-	if err != nil {
-		return nil, err
+	foreign, errForeign := dir.Misleading(tree)
+	if errForeign != nil {
+		return nil, errForeign
 	}
-	for _, f := range foreign {
+	for i, f := range foreign {
+		if i == mostFindings {
+			findings = append(findings, fmt.Errorf("and %d more in the way", len(foreign)-i))
+			break
+		}
 		findings = append(findings, fmt.Errorf("%s is in the way: %s; move it out of the directory", f.Path, f.InTheWay()))
+	}
+	if err == nil {
+		err = tooMany(tree, made)
+	}
+	if err != nil {
+		return nil, errors.Join(append(findings, err)...)
 	}
 	outside, err := w.base(dir.Path, base, dir.Plan.Target, dir.Plan.Format)
 	if err != nil {
@@ -81,8 +95,22 @@ func (w *World) genuine(dir *worktree.Dir, base string, tree map[string][]byte, 
 	return objects, errors.Join(append(findings, err)...)
 }
 
-// unlike are the files that this version does not make of the decisions in plan.yaml. Its sums prove nothing: the author of an edit can correct them.
-func (w *World) unlike(dir *worktree.Dir) ([]string, error) {
+// mostAdded are the keys and items that edited files may have beyond those that were generated. Kustomize compares each object with all others.
+const mostAdded = 5_000
+
+// tooMany refuses a bundle whose files have far more in them than those that its decisions make.
+func tooMany(tree, made map[string][]byte) error {
+	left := mostAdded
+	for _, name := range slices.Sorted(maps.Keys(tree)) {
+		if left -= max(0, documents.Nodes(tree[name])-documents.Nodes(made[name])); left < 0 {
+			return fmt.Errorf("%s has too much that no decision in plan.yaml makes (more than %d keys and items), so nothing builds the bundle", name, mostAdded)
+		}
+	}
+	return nil
+}
+
+// remade are the files that this version makes of the decisions in plan.yaml.
+func (w *World) remade(dir *worktree.Dir) (map[string][]byte, error) {
 	if dir.Plan.Generator != w.Version {
 		return nil, fmt.Errorf("%s: generator %q made the bundle by its plan.yaml, and this is %s, which cannot make the files again to compare them. Use that version, or generate --check",
 			dir.Path, dir.Plan.Generator, w.Version)
@@ -92,10 +120,12 @@ func (w *World) unlike(dir *worktree.Dir) ([]string, error) {
 		return nil, fmt.Errorf("%s: %w", dir.Path, err)
 	}
 	tree, _, err := render(r, dir.Plan.Base)
-	if err != nil {
-		return nil, err
-	}
-	changes, err := dir.Changes(tree)
+	return tree, err
+}
+
+// unlike are the files that differ from those that the decisions make. The sums in plan.yaml prove nothing: the author of an edit can correct them.
+func unlike(dir *worktree.Dir, made map[string][]byte) ([]string, error) {
+	changes, err := dir.Changes(made)
 	var names []string
 	for _, c := range changes {
 		if !c.Misleads {
@@ -162,9 +192,13 @@ func (w *World) verified(dir string, base, tree map[string][]byte, target v1alph
 	if len(findings) == 0 {
 		return objects, nil
 	}
-	lines := make([]error, len(findings))
+	var lines []error
 	for i, f := range findings {
-		lines[i] = errors.New(f.String())
+		if i == mostProblems {
+			lines = append(lines, fmt.Errorf("and %d more findings", len(findings)-i))
+			break
+		}
+		lines = append(lines, errors.New(f.String()))
 	}
 	return nil, errors.Join(lines...)
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/cinder-csi/cinder-csi/internal/documents"
 )
 
 // A carrier is an object or a file of another tool that holds values of upstream's chart: a HelmRelease, an Application, a HelmChart, a helmfile.
@@ -173,7 +175,7 @@ func hasOwnValues(m map[string]any) bool {
 	for _, key := range valuesKeys {
 		for _, at := range []any{m[key], helm[key]} {
 			values, _ := at.(map[string]any)
-			if text, isText := at.(string); isText && yaml.UnmarshalStrict([]byte(text), &values) != nil {
+			if text, isText := at.(string); isText && inner(text, &values) != nil {
 				continue
 			}
 			if areSurelyOwn(values) {
@@ -182,6 +184,14 @@ func hasOwnValues(m map[string]any) bool {
 		}
 	}
 	return false
+}
+
+// inner reads a YAML text inside of a document. Quotes may hide what it has from the check of the file.
+func inner(text string, into any) error {
+	if err := documents.Check([]byte(text)); err != nil {
+		return err
+	}
+	return yaml.UnmarshalStrict([]byte(text), into)
 }
 
 // isValuesKey reports whether add reads a key.
@@ -248,7 +258,7 @@ func (c *carrier) values(into map[string]any, key string, at any, elsewhere *[]s
 		switch {
 		case strings.Contains(v, "{{"), strings.Contains(v, "{%"):
 			c.problem("%s is a template; give import what it renders", key)
-		case yaml.UnmarshalStrict([]byte(v), &text) != nil:
+		case inner(v, &text) != nil:
 			c.problem("%s is no YAML mapping without repeated keys; give import the values as a file of their own", key)
 		default:
 			merge(into, text)

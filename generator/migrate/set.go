@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/yaml"
 
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/internal/secret"
@@ -236,7 +235,7 @@ func (p *proposal) tellWords(key string, words []string) {
 func argsOf(v value) ([]string, error) {
 	if text, is := v.any.(string); is {
 		var list any
-		if err := yaml.UnmarshalStrict([]byte(text), &list); err != nil {
+		if err := inner(text, &list); err != nil {
 			return nil, errType
 		}
 		v = value{list}

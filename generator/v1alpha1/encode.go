@@ -96,6 +96,10 @@ func children(in *json.Decoder, open json.Delim) (*yaml.Node, error) {
 // longest. This finds them without a parser: a plan of 2,000 types has 20,000 texts.
 var ordinary = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9./_-]*(?: [A-Za-z0-9./_"()-]+)*$`)
 
+// longestPlain is the longest line without quotes that takes a parser to judge, in bytes. A text inside of a document can cost what no check of the
+// document sees.
+const longestPlain = 1024
+
 // PlainText is whether text without quotes reads back as the same text, by the rules of old YAML parsers too ("no", "1_000", "12:30", "=").
 func PlainText(s string) bool {
 	if len(s) > len("false") && ordinary.MatchString(s) {
@@ -119,9 +123,12 @@ func readsBack(s string) bool {
 	if string(printable.JSON([]byte(s))) != s {
 		return false // double quotes escape them
 	}
+	if strings.ContainsRune(s, '\n') {
+		return true // block scalars are always text
+	}
 	var v any
-	if yaml.Unmarshal([]byte(s), &v) != nil || v != any(s) {
-		return bytes.ContainsRune([]byte(s), '\n') // block scalars are always text
+	if len(s) > longestPlain || strings.ContainsRune(s, '\r') || yaml.Unmarshal([]byte(s), &v) != nil || v != any(s) {
+		return false
 	}
 	switch s {
 	case "y", "Y", "n", "N", "yes", "Yes", "YES", "no", "No", "NO", "on", "On", "ON", "off", "Off", "OFF", "<<", "=":

@@ -1,6 +1,7 @@
 package v1alpha1
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -51,6 +52,24 @@ object: {}
 		}
 		if diff := cmp.Diff(want, string(got)); diff != "" {
 			t.Fatalf("(-want +got):\n%s", diff)
+		}
+	}
+}
+
+// A text of plan.yaml may be as long as the file. No parser looks at one that costs it much.
+func TestALongTextHasQuotes(t *testing.T) {
+	for text, plain := range map[string]bool{
+		"a: " + strings.Repeat("x", 2*longestPlain):      false,
+		"(" + strings.Repeat("x", longestPlain):          false,
+		"(" + strings.Repeat("x", longestPlain-1):        true,
+		"%TAG !a! x\r--- a":                              false,
+		"%TAG !a! x\n--- a":                              true,
+		"a\n\nb":                                         true,
+		"word " + strings.Repeat("word ", 1000) + "end":  true,
+		"{" + strings.Repeat("a, ", longestPlain) + "a}": false,
+	} {
+		if got := PlainText(text); got != plain {
+			t.Errorf("%.40q of %d bytes: want %t, got %t", text, len(text), plain, got)
 		}
 	}
 }

@@ -528,3 +528,20 @@ func TestAnErrorAboutVersionsTellsNoLoginAndNoToken(t *testing.T) {
 		}
 	}
 }
+
+// The paths of requests would stand in the query, and the catalog would choose what the driver asks, and whom.
+func TestAnAddressOfACatalogHasNoQuery(t *testing.T) {
+	t.Parallel()
+	for _, path := range []string{"/compute/v2.1?x=", "/compute/v2.1#", "/compute/?", "/compute/v2.1/?a=secret"} {
+		k := &keystone{}
+		s := k.serve(t)
+		k.catalog = []map[string]any{service("compute", endpoint("R1", "public", strings.TrimSuffix(s.AuthURL, "/v3")+path))}
+		c, err := Connect(t.Context(), s, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Client("compute", ""); !errors.Is(err, ErrMisconfigured) || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: want an error without the query, got %v", path, err)
+		}
+	}
+}

@@ -111,6 +111,9 @@ func (c *Cloud) locate(ctx context.Context, serviceType string) (string, error) 
 			if e.Type != alias {
 				continue
 			}
+			if strings.ContainsAny(e.URL, "?#") { // the paths of requests would go into the query, and the catalog choose another one
+				return "", errorf(ErrMisconfigured, "the catalog of cloud %s has an address of service %s with a query: %s", c.settings.Name, serviceType, PlainURL(e.URL))
+			}
 			have := versionIn(e.URL)
 			switch {
 			case known.versions == nil, slices.Contains(known.versions, have):

@@ -83,6 +83,8 @@ func TestParseNamesTheLineAndNeverTheValue(t *testing.T) {
 		"backslash at the very end":  {"[Global]\npassword = s3cret\\", 2},
 		"escape at the very end":     {"[Global]\npassword = \"s3cret\\", 2},
 		"open section and very end":  {"[Global]\n[", 2},
+		"keys without end":           {"[s]\n" + strings.Repeat("s3cret\n", mostLines), mostLines + 1},
+		"sections without end":       {strings.Repeat("[s3cret]\n", mostLines+1), mostLines + 1},
 		"a value and an open bracke": {"[Global]\n[Other s3cret", 2},
 	} {
 		t.Run(name, func(t *testing.T) {

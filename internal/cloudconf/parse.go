@@ -16,6 +16,9 @@ type SyntaxError struct {
 
 func (e *SyntaxError) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Message) }
 
+// mostLines are the sections and keys of a file. Each is compared with those before it. The driver has 60 names, and a cloud at most 1,000 zones.
+const mostLines = 5_000
+
 // Parse reads one file. If a key occurs twice in a section, or in two sections of the same name, the later value counts.
 func Parse(src []byte) (*File, error) {
 	src = bytes.TrimPrefix(src, []byte("\ufeff"))
@@ -32,10 +35,15 @@ func Parse(src []byte) (*File, error) {
 	r := &reader{src: []rune(string(src)), line: 1}
 	f := &File{}
 	var current *Section
-	for r.skip(true); !r.end(); r.skip(true) {
+	for n := 1; ; n++ {
+		if r.skip(true); r.end() {
+			return f, nil
+		}
 		line := r.line
 		var err error
 		switch c := r.peek(); {
+		case n > mostLines:
+			err = r.errorf("more than %d sections and keys, which no cloud.conf has", mostLines)
 		case c == '[':
 			var name, sub string
 			if name, sub, err = r.header(); err == nil {
@@ -55,7 +63,6 @@ func Parse(src []byte) (*File, error) {
 			return nil, err
 		}
 	}
-	return f, nil
 }
 
 // reader walks a file's characters.

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -15,7 +16,8 @@ const (
 	mostInMapping = 5_000   // keys of one mapping
 	MostNodes     = 400_000 // keys and items of a text, and so its memory
 	mostDocuments = 20_000
-	mostTags      = 20 // declared tags, which the library compares with each other, too
+	mostTags      = 20      // declared tags, which the library compares with each other, too
+	mostAliased   = 1 << 20 // bytes that aliases stand for; the library bounds the number of their values alone
 )
 
 // Check returns an error for a text that exceeds the bounds, with the line where that is known. A text that is not YAML passes: its reader says
@@ -27,14 +29,15 @@ func Check(text []byte) error {
 	if bytes.Count(text, []byte("%TAG")) > mostTags {
 		return fmt.Errorf("declares more than %d tags", mostTags)
 	}
-	if n := Nodes(text); n > MostNodes {
+	nodes := Nodes(text)
+	if nodes > MostNodes {
 		return fmt.Errorf("has more than %d keys and items", MostNodes)
-	} else if n <= mostInMapping {
-		return checkDocuments(text) // too few keys for a large mapping: nothing to parse
 	}
-	if err := checkDocuments(text); err != nil {
-		return err
+	aliases := bytes.IndexByte(text, '&') >= 0 && bytes.IndexByte(text, '*') >= 0
+	if err := checkDocuments(text); err != nil || nodes <= mostInMapping && !aliases {
+		return err // too few keys for a large mapping: nothing to parse
 	}
+	left, sizes := len(text)+mostAliased, map[*yaml.Node]int{}
 	for in := yaml.NewDecoder(bytes.NewReader(text)); ; {
 		var n yaml.Node
 		if err := in.Decode(&n); err != nil {
@@ -43,7 +46,32 @@ func Check(text []byte) error {
 		if err := mapping(&n); err != nil {
 			return err
 		}
+		if left -= size(&n, sizes); left < 0 {
+			return fmt.Errorf("its aliases stand for more than %d bytes", mostAliased)
+		}
 	}
+}
+
+// size is how many bytes the texts below a node have, with what aliases stand for. It is not exact above the bound. The map keeps the sizes of anchors.
+func size(n *yaml.Node, of map[*yaml.Node]int) int {
+	if n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	bytes, known := of[n]
+	if known {
+		return bytes
+	}
+	if n.Anchor != "" {
+		of[n] = 0 // an alias in it stands for itself, which the library refuses
+	}
+	bytes = len(n.Value)
+	for _, child := range n.Content {
+		bytes = min(bytes+size(child, of), math.MaxInt/2)
+	}
+	if n.Anchor != "" {
+		of[n] = bytes
+	}
+	return bytes
 }
 
 // Nodes is at least how many keys and items a text has, but for one in each document. A parser needs some 200 bytes for the shortest. An item of a

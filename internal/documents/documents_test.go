@@ -14,7 +14,10 @@ func repeat(n int, line string) string {
 	return b.String()
 }
 
-const tooMany = "has more than 400000 keys and items"
+const (
+	tooMany = "has more than 400000 keys and items"
+	tooLong = "its aliases stand for more than 1048576 bytes"
+)
 
 func TestATextIsRefusedAboveItsBounds(t *testing.T) {
 	for name, test := range map[string]struct{ text, want string }{
@@ -37,6 +40,12 @@ func TestATextIsRefusedAboveItsBounds(t *testing.T) {
 		"items in braces":                {strings.Repeat("{", MostNodes+1), tooMany},
 		"declared tags":                  {repeat(mostTags, "%%TAG !%d! x") + "--- a", ""},
 		"one declared tag more":          {repeat(mostTags+1, "%%TAG !%d! x") + "--- a", "declares more than 20 tags"},
+		"an alias of a short text":       {"a: &a " + strings.Repeat("x", 1<<10) + "\nb: [" + strings.Repeat("*a, ", 1<<10-1) + "]", ""},
+		"one alias more":                 {"a: &a " + strings.Repeat("x", 1<<10) + "\nb: [" + strings.Repeat("*a, ", 1<<10+8) + "]", tooLong},
+		"an alias of aliases":            {"a: &a xxxxxxxxxx\nb: &b [*a" + strings.Repeat(", *a", 400) + "]\nc: [*b" + strings.Repeat(", *b", 400) + "]", tooLong},
+		"an alias of aliases of a key":   {"a: &a {" + strings.Repeat("x", 1<<10) + ": 1}\nb: [" + strings.Repeat("*a, ", 1<<10+8) + "]", tooLong},
+		"aliases of two documents":       {strings.Repeat("a: &a "+strings.Repeat("x", 1<<10)+"\nb: ["+strings.Repeat("*a, ", 700)+"]\n---\n", 2), tooLong},
+		"an alias inside of its anchor":  {"a: &a [*a, *a]", ""},
 		"UTF-16":                         {"\xff\xfe-\x00\n\x00", "has a zero byte; save it as UTF-8"},
 		"dashes in names":                {"a: " + strings.Repeat("a-b", MostNodes+1), ""},
 		"the documents that it may have": {strings.Repeat("---\na: 1\n", mostDocuments), ""},

@@ -663,6 +663,10 @@ func TestDocumentsThatExplodeAreRefusedInTimeAndMemory(t *testing.T) {
 		"files without end":       {"helm", many},
 		"keys of all files":       {"kustomize", parts},
 		"declared tags":           {"kustomize", map[string]string{"kustomization.yaml": strings.Repeat("%TAG !a! x\n", 40_000) + "---\n" + header}},
+		"objects without end":     {"kustomize", map[string]string{"storageclasses.yaml": repeated(5_000, "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: x%d, namespace: cinder-csi}\n")}},
+		"a list without end":      {"kustomize", map[string]string{"storageclasses.yaml": "apiVersion: v1\nkind: List\nitems:\n" + repeated(5_000, "- {apiVersion: v1, kind: ConfigMap, metadata: {name: x%d}}\n")}},
+		"settings without end":    {"kustomize", map[string]string{"storageclasses.yaml": object + "data: {cloud.conf: \"[Global]\\n" + repeated(100_000, "a%d\\n") + "\"}\n"}},
+		"unknown settings":        {"kustomize", map[string]string{"storageclasses.yaml": object + "data: {cloud.conf: \"[Global]\\n" + repeated(4_000, "a%d\\n") + "\"}\n"}},
 		"items of nothing":        {"kustomize", map[string]string{"kustomization.yaml": header + "resources:\n" + strings.Repeat("-\n", 3<<20-100)}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -682,6 +686,7 @@ func TestDocumentsThatExplodeAreRefusedInTimeAndMemory(t *testing.T) {
 		"keys": "apiVersion: generator.cinder-csi.io/v1alpha1\nkind: Distribution\nspec:\n" + manyKeys(60_000), "problems": "spec:\n" + manyKeys(1_000),
 		"items": "spec: {roles: {controller: {imagePullSecrets: [" + strings.Repeat("x,", 400_000) + "]}}}\n", "pools": "spec:\n  nodePools:\n" + pools(2_000),
 		"declared tags": strings.Repeat("%TAG !a! x\n", 40_000) + "--- a", "a text without end": "spec: {credentials: {caBundle: " + strings.Repeat("a", 3<<20) + "}}",
+		"aliases of a long text": "spec: {roles: {node: {podAnnotations: {a: &s " + strings.Repeat("x", 256<<10) + repeated(800, ", b%d: *s") + "}}}}",
 		"items of nothing":       "spec:\n" + strings.Repeat("-\n", 2<<20-10),
 		"aliases in a known key": "spec: {topology: {zoneMap: *i}}\n" + laughs(), "inventory": string(inventory) + laughs(),
 	} {

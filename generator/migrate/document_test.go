@@ -1,0 +1,34 @@
+package migrate
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// Quotes hide from the check of a file what a text in it has: "\x25TAG" is a declared tag for the reader of the text alone.
+func TestATextInADocumentHasTheBoundsOfAFile(t *testing.T) {
+	var tags strings.Builder
+	for i := range 30 {
+		fmt.Fprintf(&tags, `\x25TAG !a%d! x\n`, i)
+	}
+	for name, text := range map[string]string{
+		"declared tags":          tags.String() + `--- {csi: {plugin: {image: {tag: v1.36.0}}}}`,
+		"aliases of a long text": `a\x3a \x26a ` + strings.Repeat("x", 2<<10) + `\nb\x3a [` + strings.Repeat(`\x2aa, `, 1<<10) + `]`,
+		"items of nothing":       `a\x3a\n` + strings.Repeat(`-\n`, 400_001),
+	} {
+		for shape, want := range map[string]string{
+			"{chart: openstack-cinder-csi, values: \"%s\"}":         "values is no YAML mapping",
+			"{chart: openstack-cinder-csi, helm: {values: \"%s\"}}": "values is no YAML mapping",
+		} {
+			_, _, err := Import(files(fmt.Sprintf(shape, text)))
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s in %.60s: want %q, got %v", name, shape, want, err)
+			}
+		}
+		if _, err := argsOf(value{strings.NewReplacer(`\x25`, "%", `\x26`, "&", `\x2a`, "*", `\x3a`, ":", `\n`, "\n").Replace(text)}); !errors.Is(err, errType) {
+			t.Errorf("%s in extraArgs: want an error, got %v", name, err)
+		}
+	}
+}
