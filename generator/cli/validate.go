@@ -50,8 +50,8 @@ DIR is read, fetched or run, whatever its files say; for a bundle that was made 
 	return c
 }
 
-// mostFindings are the files that one message lists, and mostProblems what is wrong with their objects.
-const mostFindings, mostProblems = 10, 20
+// mostFindings are the edited files that one message lists, mostProblems what is wrong with their objects, and mostForeign the files to move away.
+const mostFindings, mostProblems, mostForeign = 10, 20, 100
 
 // genuine returns the objects of a bundle that is as a generator made it. One error lists every finding.
 func (w *World) genuine(dir *worktree.Dir, base string, tree map[string][]byte, edited []string) ([]verify.Object, error) {
@@ -75,7 +75,7 @@ func (w *World) genuine(dir *worktree.Dir, base string, tree map[string][]byte, 
 		return nil, errForeign
 	}
 	for i, f := range foreign {
-		if i == mostFindings {
+		if i == mostForeign {
 			findings = append(findings, fmt.Errorf("and %d more in the way", len(foreign)-i))
 			break
 		}

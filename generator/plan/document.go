@@ -65,7 +65,7 @@ func FromDocument(p v1alpha1.Plan) (Result, error) {
 	case err != nil:
 		return Result{}, err
 	case len(rest) > 0:
-		return Result{}, fmt.Errorf("plan.yaml has a decision %s that this version does not know; generator %s made it", rest[0].ID, p.Generator)
+		return Result{}, fmt.Errorf("plan.yaml has a decision %q that this version does not know; generator %q made it", rest[0].ID, p.Generator)
 	}
 	return r, nil
 }
@@ -93,7 +93,7 @@ func Restore(p v1alpha1.Plan) (r Result, rest []v1alpha1.Decision, unreadable er
 			d.Value = p.Config.Credentials.CABundle
 		}
 		if err := e.restore(d); err != nil {
-			unreadable = cmp.Or(unreadable, fmt.Errorf("plan.yaml: decision %s: %w", id, err))
+			unreadable = cmp.Or(unreadable, fmt.Errorf("plan.yaml: decision %q: %w", id, err))
 			return
 		}
 		delete(decisions, id)
