@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Quotes hide from the check of a file what a text in it has: "\x25TAG" is a declared tag for the reader of the text alone.
+// Quotes hide what a text has from the check of its file. "\x25TAG" is a declared tag for the reader of the text alone.
 func TestATextInADocumentHasTheBoundsOfAFile(t *testing.T) {
 	var tags strings.Builder
 	for i := range 30 {

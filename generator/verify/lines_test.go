@@ -46,8 +46,8 @@ var containerOf = map[string]string{
 	"nodeLifecycle.drainHook": "ontainers[registrar]", "hypershift.guestAccess": "initContainers[guest-token]", "snapshotClass": "containers[kube-rbac-proxy-snapshotter]",
 }
 
-// A reviewer sees in a pull request what a decision changed, and nothing else. A comparison renders all patches with their comments, which takes a
-// second: every third change is made, for one target in turn; with -full, each for all.
+// A reviewer sees in a pull request what a decision changed, and nothing else. Each comparison renders all patches with their
+// comments, in a second. So every third change is made, for one target in turn; with -full, each for all.
 func TestADecisionChangesItsOwnLinesOfThePatches(t *testing.T) {
 	testenv.NotShort(t)
 	spec := specs()["everything"]
