@@ -100,7 +100,7 @@ func (a Assets) sboms() error {
 // krewPlatforms are those of the plugin's archives.
 var krewPlatforms = []struct{ os, arch string }{{"linux", "amd64"}, {"linux", "arm64"}, {"darwin", "amd64"}, {"darwin", "arm64"}}
 
-// krew writes the manifest of the kubectl plugin: `kubectl krew install --manifest-url` takes it.
+// krew writes the manifest of the kubectl plugin: `kubectl krew install --manifest` takes it.
 func (a Assets) krew() error {
 	type object = map[string]any
 	var platforms []object
