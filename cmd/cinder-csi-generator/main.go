@@ -40,17 +40,18 @@ func main() {
 
 func world() cli.World {
 	return cli.World{
-		Stdin:      os.Stdin,
-		Stdout:     os.Stdout,
-		Stderr:     os.Stderr,
-		Terminal:   terminal(os.Stderr),
-		Columns:    columns(os.Stdout),
-		Env:        os.Getenv,
-		Open:       func(name string) (io.ReadCloser, error) { return os.Open(name) },
-		Version:    version,
-		Connect:    cloud.Connect,
-		Simulate:   simulate,
-		Kubernetes: cluster.Connect,
+		Stdin:        os.Stdin,
+		Stdout:       os.Stdout,
+		Stderr:       os.Stderr,
+		Terminal:     terminal(os.Stderr),
+		Columns:      columns(os.Stdout),
+		ErrorColumns: columns(os.Stderr),
+		Env:          os.Getenv,
+		Open:         func(name string) (io.ReadCloser, error) { return os.Open(name) },
+		Version:      version,
+		Connect:      cloud.Connect,
+		Simulate:     simulate,
+		Kubernetes:   cluster.Connect,
 	}
 }
 

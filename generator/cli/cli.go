@@ -52,6 +52,7 @@ type World struct {
 	Stdout, Stderr io.Writer
 	Terminal       bool // Stderr is a terminal: progress is shown
 	Columns        int  // the width of the terminal that Stdout is; 0 when Stdout is no terminal
+	ErrorColumns   int  // the same for Stderr
 	Env            func(string) string
 	Open           func(string) (io.ReadCloser, error)
 	Version        string
@@ -93,7 +94,13 @@ func (w *World) retry(next http.RoundTripper) http.RoundTripper {
 func Run(ctx context.Context, w World, args []string) (code int) {
 	// What people read may hold names that a cloud or a file chose.
 	w.data, w.Stdout = w.Stdout, printable.To(w.Stdout)
-	w.progressTo, w.Stderr = w.Stderr, printable.To(w.Stderr)
+	w.progressTo = w.Stderr
+	if w.ErrorColumns > 0 {
+		f := &folded{out: w.Stderr, columns: w.ErrorColumns}
+		defer f.end()
+		w.Stderr = f
+	}
+	w.Stderr = printable.To(w.Stderr)
 	defer func() {
 		if p := recover(); p != nil {
 			fmt.Fprintf(w.Stderr, "Error: this is a bug in cinder-csi-generator %s, please report it: %v\n%s", w.Version, p, debug.Stack())
