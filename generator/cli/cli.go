@@ -26,6 +26,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/cluster"
 	"github.com/cinder-csi/cinder-csi/internal/diagnosis/command"
 	"github.com/cinder-csi/cinder-csi/internal/printable"
+	"github.com/cinder-csi/cinder-csi/internal/secret"
 )
 
 // The exit codes.
@@ -113,8 +114,8 @@ func Run(ctx context.Context, w World, args []string) (code int) {
 	if err == nil {
 		return OK
 	}
-	if message := err.Error(); message != "" {
-		fmt.Fprintln(w.Stderr, "Error: "+strings.TrimSuffix(message, "\n"))
+	if message := strings.TrimRight(secret.Hide(printable.Message(err)), " \n"); message != "" {
+		fmt.Fprintln(w.Stderr, "Error: "+message)
 	}
 	return codeOf(err)
 }
@@ -224,12 +225,12 @@ func noCommand(c *cobra.Command, args []string) error {
 
 // asUsage makes what cobra finds wrong with a command line exit 64.
 func asUsage(c *cobra.Command) {
-	hint := fmt.Sprintf("\nSee '%s --help'.", c.CommandPath())
+	hint := printable.Rows(fmt.Sprintf("\nSee '%s --help'.", c.CommandPath()))
 	c.SetFlagErrorFunc(flagError)
 	if check := c.Args; check != nil {
 		c.Args = func(cmd *cobra.Command, args []string) error {
 			if err := check(cmd, args); err != nil {
-				return usage("%w%s", plainArgs(cmd, args, err), hint)
+				return usage("%w%w", plainArgs(cmd, args, err), hint)
 			}
 			return nil
 		}

@@ -22,6 +22,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/generator/verify"
 	"github.com/cinder-csi/cinder-csi/generator/worktree"
 	"github.com/cinder-csi/cinder-csi/internal/pages"
+	"github.com/cinder-csi/cinder-csi/internal/printable"
 	"github.com/cinder-csi/cinder-csi/internal/shell"
 )
 
@@ -167,7 +168,7 @@ func noImage(names []string) error {
 		lines[i] = fmt.Sprintf("    %s: {registry: registry.example.com, repository: cinder-csi/cinder-csi-%s, tag: v0.1.0}", name, name)
 	}
 	return usage("%s: no registry has this image by default. Build it, or copy that of a release ("+pages.BuildTheImage.String()+"), push it where the nodes pull from, "+
-		"and say so in the configuration (--config), for example:\nspec:\n  images:\n%s", strings.Join(keys, ", "), strings.Join(lines, "\n"))
+		"and say so in the configuration (--config), for example:%w", strings.Join(keys, ", "), printable.Rows("\nspec:\n  images:\n"+strings.Join(lines, "\n")))
 }
 
 func (g *generate) run(ctx context.Context, w *World) error {
@@ -179,7 +180,7 @@ func (g *generate) run(ctx context.Context, w *World) error {
 		return usage("--output-dir: %w; name a directory", err)
 	}
 	if broken := (*worktree.NotOurs)(nil); errors.As(err, &broken) && dir != nil && (g.check || g.diff || dir.Damaged != "") {
-		fmt.Fprintln(w.Stderr, "Warning: "+err.Error()) // a check never refuses: the broken plan.yaml is a difference
+		fmt.Fprintln(w.Stderr, "Warning: "+printable.Message(err)) // a check never refuses: the broken plan.yaml is a difference
 	} else if err != nil {
 		return err
 	}
@@ -231,7 +232,7 @@ func (g *generate) run(ctx context.Context, w *World) error {
 		return err // no flag allows that
 	}
 	if len(refusals) > 0 {
-		return refused("%s was not changed:\n%s", g.dir, explainRefusals(refusals))
+		return refused("%s was not changed:%w", g.dir, printable.Rows("\n"+explainRefusals(refusals)))
 	}
 	if len(files) == 0 {
 		fmt.Fprintf(w.Stderr, "%s is up to date: %d files\n", g.dir, len(tree))
@@ -291,7 +292,7 @@ func render(r plan.Result, base string) (map[string][]byte, v1alpha1.Plan, error
 // prove builds a bundle before anybody sees it, and checks every object.
 func (g *generate) prove(w *World, r plan.Result, tree map[string][]byte) error {
 	if g.unbuilt && !isHere(g.dir, g.base) {
-		fmt.Fprintf(w.Stderr, "Without --base, the comparison takes %s from %s, and does not build the bundle\n", g.base, filepath.Join(g.dir, worktree.PlanFile))
+		fmt.Fprintf(w.Stderr, "Without --base, the comparison takes %s from %s, and does not build the bundle\n", printable.Line(g.base), filepath.Join(g.dir, worktree.PlanFile))
 		g.unproven = fmt.Sprintf("give --base %s if you trust that directory, which the author of plan.yaml chose", shell.Word(g.base))
 		return nil
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
 	"github.com/cinder-csi/cinder-csi/internal/cluster"
 	"github.com/cinder-csi/cinder-csi/internal/printable"
+	"github.com/cinder-csi/cinder-csi/internal/secret"
 )
 
 type importRun struct {
@@ -84,7 +85,7 @@ func (r *importRun) run(ctx context.Context, w *World, args []string) error {
 		}
 	}
 	for _, n := range notes {
-		fmt.Fprintln(w.Stderr, printable.Line(fmt.Sprint(n))) // a name of others has no line of its own
+		fmt.Fprintln(w.Stderr, printable.Line(secret.Hide(n.String()))) // a name of others has no line of its own
 	}
 	if r.clouds != "" {
 		fmt.Fprintf(w.Stderr, "%s has the credentials of cloud.conf, with mode 0600\n", r.clouds)
@@ -224,7 +225,7 @@ func filesBelow(w *World, dir string, yield func(migrate.File, error) bool) bool
 		return nil
 	})
 	if others > 0 {
-		fmt.Fprintf(w.Stderr, "%s: %d other files: left out: import reads files that end in .yaml, .yml, .json or .conf\n", dir, others)
+		fmt.Fprintf(w.Stderr, "%s: %d other files: left out: import reads files that end in .yaml, .yml, .json or .conf\n", printable.Line(dir), others)
 	}
 	if err == nil && given == 0 {
 		err = usage("%s has no file that import reads", dir)

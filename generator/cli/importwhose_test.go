@@ -99,3 +99,34 @@ func TestADumpOfSeveralNamespacesAsksWhoseAnInstallationIs(t *testing.T) {
 		t.Errorf("got:\n%s", got)
 	}
 }
+
+// A text names the namespace that its author likes: who may write the object that carries it decides whose it is.
+func TestWhatCarriesAnInstallationSaysWhoseItIs(t *testing.T) {
+	const installed = "- {apiVersion: apps/v1, kind: DaemonSet, metadata: {namespace: kube-system, name: n}, spec: {template: {spec: {containers: [{name: p, image: x/cinder-csi-plugin:v1, args: [--cluster=blue]}]}}}}\n"
+	const inside = "{apiVersion: apps/v1, kind: DaemonSet, metadata: {namespace: kube-system, name: n}, spec: {template: {spec: {containers: [{name: p, image: evil.example/cinder-csi-plugin:v1, args: [--cluster=evil]}]}}}}"
+	for name, object := range map[string]string{
+		"manifests in a ConfigMap":  "- {apiVersion: v1, kind: ConfigMap, metadata: {namespace: tenant, name: m}, data: {x.yaml: '" + inside + "'}}\n",
+		"values of a release":       "- {apiVersion: helm.toolkit.fluxcd.io/v2, kind: HelmRelease, metadata: {namespace: tenant, name: c}, spec: {chart: {spec: {chart: openstack-cinder-csi}}, values: {clusterID: evil}}}\n",
+		"a cloud.conf":              "- {apiVersion: v1, kind: ConfigMap, metadata: {namespace: tenant, name: m}, data: {cloud.conf: \"[Global]\\nregion=evil\\n\"}}\n",
+		"values of an application":  "- {apiVersion: argoproj.io/v1alpha1, kind: Application, metadata: {namespace: tenant, name: c}, spec: {source: {chart: openstack-cinder-csi, helm: {values: 'clusterID: evil'}}}}\n",
+		"a workload, with a config": "- {apiVersion: v1, kind: Pod, metadata: {namespace: tenant, name: c}, spec: {containers: [{name: p, image: x/cinder-csi-plugin:v1, args: [--cluster=evil]}]}}\n- {apiVersion: v1, kind: ConfigMap, metadata: {namespace: tenant, name: m}, data: {cloud.conf: \"[Global]\\nregion=evil\\n\"}}\n",
+	} {
+		b := newBed(t)
+		file := b.file(t, "all.yaml", "apiVersion: v1\nkind: List\nitems:\n"+installed+object)
+		if stdout, stderr, code := b.run(t, "import", file); code != Usage || stdout != "" || !strings.Contains(stderr, `"kube-system", "tenant"`) {
+			t.Errorf("%s: want a question, got exit %d: %s%s", name, code, stdout, stderr)
+		}
+		if got := b.ok(t, "import", file, "--old-namespace", "kube-system"); strings.Contains(got, "evil") || !strings.Contains(got, "clusterID: blue") {
+			t.Errorf("%s: got:\n%s", name, got)
+		}
+	}
+}
+
+func TestImportPrintsNoCredentialOfWhatItLeavesOut(t *testing.T) {
+	b := newBed(t)
+	file := b.file(t, "app.yaml", "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: cinder}\nspec: {source: {chart: openstack-cinder-csi, helm: {values: 'clusterID: a', valueFiles: ['https://user:s3cretS3cret@git.example.com/v.yaml', 'https://git.example.com/v.yaml?private_token=glpat-s3cretS3cretS3cret99']}}}\n")
+	_, stderr, _ := b.run(t, "import", file)
+	if !strings.Contains(stderr, "git.example.com") || strings.Contains(strings.ToLower(stderr), "s3crets3cret") {
+		t.Errorf("got:\n%s", stderr)
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/cinder-csi/cinder-csi/generator/plan"
+	"github.com/cinder-csi/cinder-csi/internal/printable"
 )
 
 // Words that people have for a value of a flag, and what to write. The nearest value by its letters may be the wrong one.
@@ -40,16 +41,16 @@ func meaning(flag, value string, allowed []string) string {
 
 // flagError says what is wrong with a flag in words that are none of a library's, and which flag was probably meant.
 func flagError(c *cobra.Command, err error) error {
-	hint := fmt.Sprintf("\nSee '%s --help'.", c.CommandPath())
+	hint := printable.Rows(fmt.Sprintf("\nSee '%s --help'.", c.CommandPath()))
 	invalid := (*pflag.InvalidValueError)(nil)
 	unknown := (*pflag.NotExistError)(nil)
 	switch {
 	case errors.As(err, &invalid):
-		return usage("%s%s", badValue(invalid.GetFlag(), invalid.GetValue(), err), hint)
+		return usage("%s%w", badValue(invalid.GetFlag(), invalid.GetValue(), err), hint)
 	case errors.As(err, &unknown) && len(unknown.GetSpecifiedName()) > 1:
 		return unknownFlag(c, unknown.GetSpecifiedName(), hint)
 	}
-	return usage("%w%s", err, hint)
+	return usage("%w%w", err, hint)
 }
 
 // badValue says which values a flag takes.
@@ -64,10 +65,10 @@ func badValue(f *pflag.Flag, value string, err error) string {
 }
 
 // unknownFlag says which flag was probably meant, or what to write in its place. A flag of a command is unknown where the command itself is misspelt.
-func unknownFlag(c *cobra.Command, name, hint string) error {
+func unknownFlag(c *cobra.Command, name string, hint error) error {
 	if words := c.Flags().Args(); c.Parent() == nil && len(words) > 0 {
 		if err := noCommand(c, words[:1]); err != nil {
-			return usage("%w%s", err, hint)
+			return usage("%w%w", err, hint)
 		}
 	}
 	instead := ""
@@ -81,7 +82,7 @@ func unknownFlag(c *cobra.Command, name, hint string) error {
 		c.Flags().VisitAll(func(f *pflag.Flag) { flags = append(flags, "--"+f.Name) })
 		instead = plan.DidYouMean("--"+name, flags)
 	}
-	return usage("unknown flag: --%s%s%s", name, instead, hint)
+	return usage("unknown flag: --%s%s%w", name, instead, hint)
 }
 
 func commandsWith(root *cobra.Command, flag string) []string {

@@ -38,7 +38,7 @@ func (g *generate) unrecorded(dir *worktree.Dir) ([]worktree.FileChange, error) 
 
 // recordNote says what a check found that is no drift.
 func recordNote(where string, changes []v1alpha1.Change) string {
-	lines := []string{where + ": the cloud changed, and no decision did. That is no difference; the next generate records it:"}
+	lines := []string{printable.Line(where) + ": the cloud changed, and no decision did. That is no difference; the next generate records it:"}
 	for _, c := range changes {
 		lines = append(lines, "  "+printable.Line(c.Message))
 	}

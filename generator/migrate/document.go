@@ -26,6 +26,7 @@ type document struct {
 	yaml   map[string]any  // a YAML mapping
 	conf   *cloudconf.File // or the INI dialect of cloud.conf
 	live   bool            // the driver of a cluster has it mounted, or it runs there
+	within string          // the namespace of the object whose text it is; that text may name another
 
 	carried   bool   // values of upstream's chart for certain: they stand beside its name
 	partly    bool   // they change other values, so what they leave out says nothing
@@ -95,6 +96,9 @@ func open(f File) ([]document, error) {
 			below, err := ofParent(d)
 			if err != nil {
 				return nil, err
+			}
+			for i := range inside {
+				inside[i].within = d.namespace()
 			}
 			if inside = append(inside, below...); len(inside) > 0 {
 				all = append(all, inside...)

@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -26,6 +27,9 @@ func (d document) text(path ...string) string {
 func (d document) kind() string      { return d.text("kind") }
 func (d document) name() string      { return d.text("metadata", "name") }
 func (d document) namespace() string { return d.text("metadata", "namespace") }
+
+// owner is the namespace whose people wrote the document; empty: those of the cluster, or of the file.
+func (d document) owner() string { return cmp.Or(d.within, d.namespace()) }
 
 // group is the API group; empty for the core of Kubernetes.
 func (d document) group() string {

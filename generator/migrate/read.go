@@ -21,7 +21,7 @@ type input struct {
 	notes     []Note
 	inline    []string // workloads with an inline volume of the driver
 	inlineOf  []string // their arguments
-	ofDrivers []string // the namespaces of all workloads of a Cinder driver
+	owners    []string // the namespaces of what may be an installation
 }
 
 // readAll reads the files one after the other, and keeps only the documents that a format reads.
@@ -66,8 +66,8 @@ type otherKinds struct {
 // keep sorts documents. An object that is there twice, as in a must-gather directory, is kept once.
 func (in *input) keep(documents []document, other *otherKinds) {
 	for _, d := range documents {
-		if template, err := podTemplate(d); err == nil && isWorkload(d.kind()) && d.namespace() != "" && hasDriver(template.Spec) {
-			in.ofDrivers = appendNew(in.ofDrivers, d.namespace())
+		if d.owner() != "" && d.mayPropose() {
+			in.owners = appendNew(in.owners, d.owner())
 		}
 		if !isRead(d) {
 			switch inline := inlineVolumes(d); {
@@ -93,31 +93,37 @@ func (in *input) keep(documents []document, other *otherKinds) {
 	}
 }
 
+// mayPropose reports whether a document may be a part of an installation: a workload of a Cinder driver, values of the chart, or a cloud.conf.
+func (d document) mayPropose() bool {
+	template, err := podTemplate(d)
+	return d.carried || d.hasConf() || isWorkload(d.kind()) && (err != nil || hasDriver(template.Spec))
+}
+
 // choose leaves the installation of the chosen namespaces. Anybody who may create a Deployment can make one that looks like the driver's, and its images
 // and proxy would be proposed. So workloads of several namespaces are taken together only if somebody chose these. Errors: ErrSeveral, ErrFile.
 func (in *input) choose(chosen []string) error {
 	for _, namespace := range chosen {
-		if !slices.Contains(in.ofDrivers, namespace) {
+		if !slices.Contains(in.owners, namespace) {
 			return fmt.Errorf("%w: namespace %q of --old-namespace has no workload of a Cinder driver", ErrFile, namespace)
 		}
 	}
 	if len(chosen) == 0 {
-		if len(in.ofDrivers) > 1 && slices.ContainsFunc(in.documents, func(d document) bool { return isWorkload(d.kind()) && runsDriver(d) }) {
-			return fmt.Errorf("%w of a Cinder driver, in the namespaces %s; look whose they are, and name those of one with --old-namespace", ErrSeveral, quoted(slices.Sorted(slices.Values(in.ofDrivers))))
+		if len(in.owners) > 1 && slices.ContainsFunc(in.documents, func(d document) bool { return d.owner() != "" && isWorkload(d.kind()) && runsDriver(d) }) {
+			return fmt.Errorf("%w of a Cinder driver, in the namespaces %s; look whose they are, and name those of one with --old-namespace", ErrSeveral, quoted(slices.Sorted(slices.Values(in.owners))))
 		}
 		return nil
 	}
-	of := func(d document) bool {
-		return slices.Contains(chosen, d.namespace()) || !slices.Contains(in.ofDrivers, d.namespace())
-	}
+	others := func(d document) bool { return d.owner() != "" && !slices.Contains(chosen, d.owner()) }
 	for _, d := range in.documents {
-		if !of(d) {
+		if others(d) {
 			in.notes = append(in.notes, Note{File: d.label(), Key: "the object", Why: "--old-namespace does not name its namespace"})
 		}
 	}
-	in.documents = slices.DeleteFunc(in.documents, func(d document) bool { return !of(d) })
+	in.documents = slices.DeleteFunc(in.documents, others)
 	for identity, same := range in.objects {
-		if !of(same[0]) {
+		if same = slices.DeleteFunc(same, others); len(same) > 0 {
+			in.objects[identity] = same
+		} else {
 			delete(in.objects, identity)
 		}
 	}

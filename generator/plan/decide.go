@@ -20,6 +20,9 @@ func (e *ConfigError) Error() string {
 	return "the configuration cannot be used:\n  " + printable.Lines("\n  ", e.Problems)
 }
 
+// HasRows says that the error has rows on purpose, as that of [printable.Rows].
+func (*ConfigError) HasRows() {}
+
 // FactError says that nothing was decided, because a fact that a decision needs is missing. Facts are those that the cloud did not answer:
 // an outage is not drift, and the next run may succeed. Rights are those that every member of a project has, and this credential lacks. They
 // are an error of the credential, or of a gateway before the cloud.
@@ -36,6 +39,9 @@ func (e *FactError) Error() string {
 	}
 	return strings.Join(parts, "\n")
 }
+
+// HasRows says that the error has rows on purpose, as that of [printable.Rows].
+func (*FactError) HasRows() {}
 
 // Decide makes every decision of a bundle, or none: its error is a *ConfigError or a *FactError. Version is the generator's.
 func Decide(inventory v1alpha1.Inventory, distribution v1alpha1.Distribution, target v1alpha1.Target, format v1alpha1.Format, version string) (Result, error) {

@@ -42,6 +42,9 @@ type DecodeError struct{ Problems []string }
 
 func (e *DecodeError) Error() string { return printable.Lines("\n", e.Problems) }
 
+// HasRows says that the error has rows on purpose, as that of [printable.Rows].
+func (*DecodeError) HasRows() {}
+
 // DecodeDistribution reads a configuration, YAML or JSON; file is its name for messages. apiVersion and kind may be left out.
 // Errors: *DecodeError, *NewerError.
 func DecodeDistribution(file string, data []byte) (Distribution, error) {

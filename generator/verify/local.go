@@ -73,7 +73,7 @@ func local(root string, files map[string][]byte) error {
 	if l.problems == nil {
 		return nil
 	}
-	return errors.New("the bundle holds what this generator does not write, so it is not built (keep own changes in an overlay outside of the directory):\n  " +
+	return printable.Rows("the bundle holds what this generator does not write, so it is not built (keep own changes in an overlay outside of the directory):\n  " +
 		printable.Lines("\n  ", l.problems))
 }
 

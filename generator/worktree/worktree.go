@@ -25,6 +25,7 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/internal/checkout"
+	"github.com/cinder-csi/cinder-csi/internal/printable"
 )
 
 // Dir is a directory and what an earlier run left in it.
@@ -50,7 +51,10 @@ type Dir struct {
 // NotOurs says that DIR holds something that no run of the generator may touch, force or not.
 type NotOurs struct{ Problems []string }
 
-func (e *NotOurs) Error() string { return strings.Join(e.Problems, "\n") }
+func (e *NotOurs) Error() string { return printable.Lines("\n", e.Problems) }
+
+// HasRows says that the error has rows on purpose, as that of [printable.Rows].
+func (*NotOurs) HasRows() {}
 
 // ErrNotADirectory says that the path names, or leads through, something that is no directory.
 var ErrNotADirectory = errors.New("is not a directory")

@@ -32,7 +32,7 @@ test-full-race: test-tools #: the packages that start goroutines, with the race 
 
 # Each row of these tables is a driver of its own with one RPC, so the detector sees in one row what it sees in hundreds. They take half of the
 # processor time. The stage root runs the damaged disks: there the tools of file systems work.
-RACE_TABLES := TestNoTextOfOthersMakesARow|TestWhoseAnObjectIsDecidesEveryRPC|TestListsLeaveOut|TestWhatCannotBeReadIsNotChanged|TestACallerReadsWhatAnRPC|DamagedDisk|NeverMounted
+RACE_TABLES := TestNoTextOfOthersMakesARow|TestWhichRPCWaitsForWhich|TestTheAnswerOfAProxyEndsNoRPC|TestAProjectOf45000|TestWhoseAnObjectIsDecidesEveryRPC|TestListsLeaveOut|TestWhatCannotBeReadIsNotChanged|TestACallerReadsWhatAnRPC|DamagedDisk|NeverMounted
 test-full-race-ci: test-tools #: not by default: race without long tables, the part that the gate runs
 	$(GATE) -race -count 1 -timeout 40m -skip '$(RACE_TABLES)' $(RACE:%=./%)
 

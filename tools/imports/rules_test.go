@@ -70,13 +70,13 @@ var mayImport = rules{
 	"generator/field":               {},
 	"generator/guard":               {"generator/v1alpha1", "generator/plan", "driver/contract", "internal/shell"},
 	"generator/bundle":              {"generator/v1alpha1", "generator/plan", "generator/field", "internal/printable", "internal/shell", "driver/contract", "driver/config", "internal/cloudconf", "charts", "internal/pages"},
-	"generator/worktree":            {"generator/v1alpha1", "internal/checkout", "internal/shell"},
+	"generator/worktree":            {"generator/v1alpha1", "internal/checkout", "internal/printable", "internal/shell"},
 	"generator/doctor":              {"generator/v1alpha1", "generator/inspect", "generator/migrate", "internal/cluster", "internal/cloud", "internal/pages", "internal/shell"},
 	"generator/migrate":             {"generator/v1alpha1", "generator/plan", "internal/documents", "internal/cluster", "internal/shell", "driver/contract", "driver/config", "internal/cloudconf", "internal/pages", "internal/secret"},
 	"generator/verify":              {"generator/v1alpha1", "internal/documents", "driver/contract", "driver/config", "driver/guestaccess", "internal/cloudconf", "charts", "internal/printable", "internal/secret"}, // flags of each container
 	"generator/verify/sidecarflags": {"charts"},
 	"generator/report":              {"generator/v1alpha1", "internal/printable", "generator/doctor"},
-	"generator/cli":                 {"generator/...", "driver/cause", "internal/checkout", "internal/documents", "internal/diagnosis/command", "internal/diagnosis/support", "internal/cluster", "internal/printable", "internal/shell", "internal/cloud", "internal/pages"},
+	"generator/cli":                 {"generator/...", "driver/cause", "internal/checkout", "internal/documents", "internal/diagnosis/command", "internal/diagnosis/support", "internal/cluster", "internal/printable", "internal/secret", "internal/shell", "internal/cloud", "internal/pages"},
 
 	"manifests": {}, "charts": {}, "docs": {}, "examples": {}, "overlays": {}, // embedded files, and tests
 

@@ -33,13 +33,10 @@ func BusOf(name string) Bus {
 	return otherBus
 }
 
-// machinePlace matches the sysfs path of a disk on a bus of the machine. These are PCI, channels of s390, VIO of POWER, Xen, and virtio-mmio.
-// Below platform it matches what the firmware lists: its name has an address (devicetree) or an ID (ACPI), such as VMBUS.
-//
-// Programs and drivers of other storage have theirs elsewhere: virtual/block, rbd, vduse, tcm_loop_0, pseudo_0 of scsi_debug, platform/host2 of
-// iSCSI, platform/vhci_hcd.0 of USB over IP.
-var machinePlace = regexp.MustCompile(`^(\.\./)+devices/(pci[0-9a-f]+:[0-9a-f]{2}|css[0-9]+|vio|(vbd|vscsi)-[0-9]+|virtio-mmio-cmdline|` +
-	`(platform|system|LNXSYSTM:[0-9]+)/(.+/)?([0-9a-f]+\.[^/]+|[A-Z]+[0-9A-F]*:[0-9a-f]{2}))/`)
+// madePlace matches the sysfs path of a disk that a program or a driver of other storage made on this machine. These are virtual/block, Ceph, VDUSE and
+// vDPA, loops and simulators of SCSI, USB without hardware, and SCSI over TCP. A list of the places of hypervisors would leave the nodes of one that it
+// lacks without volumes.
+var madePlace = regexp.MustCompile(`^(\.\./)+devices/(virtual|rbd|pxd|vduse|vdpasim[^/]*|(tcm_loop|pseudo)_[0-9]+|platform/(host[0-9]+|(vhci|dummy)_hcd\.[^/]+|floppy\.[0-9]+))/`)
 
 // remotePath is in the sysfs path of a disk that this machine itself connected to, also by an adapter on PCI. It matches an iSCSI session and a
 // remote port of Fibre Channel.
@@ -56,7 +53,7 @@ func (f *Finder) FromHypervisor(name string) bool {
 		return f.onPCI(name)
 	}
 	path, _ := os.Readlink(filepath.Join(f.options.SysRoot, "block", name)) // the kernel's own, to the place of the disk below devices
-	return machinePlace.MatchString(path) && !remotePath.MatchString(path)
+	return !madePlace.MatchString(path) && !remotePath.MatchString(path)
 }
 
 // connected reports whether a pod may have brought the disk, by its name one of the buses of hypervisors.

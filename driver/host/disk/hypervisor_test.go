@@ -101,6 +101,7 @@ func TestTheDisksOfHypervisorsCount(t *testing.T) {
 		"Hyper-V in a container":       {"sdb", "system/container/ACPI0004:00/MSFT1000:00/00000000-0001-8899-0000-000000000000/host1/target1:0:0/1:0:0:1", nil},
 		"Xen SCSI":                     {"sdb", "vscsi-2064/host1/target1:0:0/1:0:0:1", nil},
 		"Xen":                          {"xvdb", "vbd-51728", virtio}, // without a serial in truth, so it is a disk, but no volume
+		"a bus that nobody knows":      {"vdb", "new-bus/1/virtio2", virtio},
 		"NVMe":                         {"nvme1n1", "pci0000:00/0000:00:07.0/nvme/nvme1", map[string]string{"device/serial": serial, "device/transport": "pcie\n"}},
 		"NVMe, multipath on":           {"nvme1n1", "virtual/nvme-subsystem/nvme-subsys1", map[string]string{"device/serial": serial, "device/nvme1/transport": "pcie\n"}},
 	} {

@@ -153,6 +153,37 @@ func TestNoTextOfAFileBeginsALineOfItsOwn(t *testing.T) {
 	}
 }
 
+// Git and Linux allow a line feed in the name of a file.
+func TestNoNameOfAFileBeginsALineOfItsOwn(t *testing.T) {
+	const inventory = "../../../../overlays/inventory.yaml"
+	line := strings.ReplaceAll(evil, "/", "")
+	for _, name := range []string{".argocd-source" + line, "kustomization.yml"} {
+		dir := bundleOf(t, "vanilla", "kustomize")
+		testfile.Write(t, filepath.Join(dir, name), line, 0o644)
+		for _, args := range [][]string{{"validate", dir}, {"adopt", dir}, {"generate", "--inventory", inventory, "--output-dir", dir}, {"generate", "--inventory", inventory, "--output-dir", dir, "--check"}} {
+			noLineOfItsOwn(t, args)
+		}
+	}
+	quoted := inQuotes(evil)
+	for what, text := range map[string]string{
+		"release": "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: " + quoted + ", namespace: " + quoted + "}\nspec: {chart: {spec: {chart: openstack-cinder-csi}}, values: \"{{ a }}\"}\n",
+		"class":   "apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: " + quoted + "}\nprovisioner: cinder.csi.openstack.org\nmountOptions: 7\n",
+		"key":     "[Global]\n" + "x=1\n",
+		"IDs":     "clusterID: a\n",
+	} {
+		dir := t.TempDir()
+		testfile.Write(t, filepath.Join(dir, "a"+line+".yaml"), text, 0o644)
+		testfile.Write(t, filepath.Join(dir, "b"+line+".conf"), text, 0o644)
+		testfile.Write(t, filepath.Join(dir, "c"+line+".yaml"), "clusterID: b\n", 0o644)
+		_, stderr, _ := pipeline(t, "import", dir)
+		if stderr == "" {
+			t.Errorf("%s: nothing is said", what)
+		}
+		noLineOfItsOwn(t, []string{"import", dir})
+		noLineOfItsOwn(t, []string{"import", filepath.Join(dir, "a"+line+".yaml"), filepath.Join(dir, "c"+line+".yaml")})
+	}
+}
+
 func noLineOfItsOwn(t *testing.T, args []string) {
 	t.Helper()
 	stdout, stderr, _ := pipeline(t, args...)
