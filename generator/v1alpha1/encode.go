@@ -96,6 +96,9 @@ func children(in *json.Decoder, open json.Delim) (*yaml.Node, error) {
 // longest. This finds them without a parser: a plan of 2,000 types has 20,000 texts.
 var ordinary = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9./_-]*(?: [A-Za-z0-9./_"()-]+)*$`)
 
+// commands matches a line that a runner of pipelines takes as a command in a log, also behind blanks. Double quotes leave no line of its own to it.
+var commands = regexp.MustCompile(`(?m)^[ \t]*(::|##)`)
+
 // longestPlain is the longest line without quotes that takes a parser to judge, in bytes. A text inside of a document can cost what no check of the
 // document sees.
 const longestPlain = 1024
@@ -120,7 +123,7 @@ func readsBack(s string) bool {
 	if strings.TrimLeftFunc(s, unicode.IsSpace) != s {
 		return false // a reader takes the indentation of a block scalar from its first line
 	}
-	if string(printable.JSON([]byte(s))) != s {
+	if string(printable.JSON([]byte(s))) != s || commands.MatchString(s) {
 		return false // double quotes escape them
 	}
 	if strings.ContainsRune(s, '\n') {

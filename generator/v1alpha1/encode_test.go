@@ -59,12 +59,16 @@ object: {}
 // A text of plan.yaml may be as long as the file. No parser looks at one that costs it much.
 func TestALongTextHasQuotes(t *testing.T) {
 	for text, plain := range map[string]bool{
-		"a: " + strings.Repeat("x", 2*longestPlain):      false,
-		"(" + strings.Repeat("x", longestPlain):          false,
-		"(" + strings.Repeat("x", longestPlain-1):        true,
-		"%TAG !a! x\r--- a":                              false,
-		"%TAG !a! x\n--- a":                              true,
-		"a\n\nb":                                         true,
+		"a: " + strings.Repeat("x", 2*longestPlain): false,
+		"(" + strings.Repeat("x", longestPlain):     false,
+		"(" + strings.Repeat("x", longestPlain-1):   true,
+		"%TAG !a! x\r--- a":                         false,
+		"%TAG !a! x\n--- a":                         true,
+		"a\n\nb":                                    true,
+		"a\n \t::notice::b":                         false, // a command of a runner
+		"::notice::b":                               false,
+		"a\n##[error]b":                             false,
+		"a ::b":                                     true,
 		"word " + strings.Repeat("word ", 1000) + "end":  true,
 		"{" + strings.Repeat("a, ", longestPlain) + "a}": false,
 	} {
