@@ -80,7 +80,8 @@ test-root: ## as root: the packages of make test that have tests of real devices
 # What is cheap comes first. Vet also reads every dependency. That takes minutes for the three modules below test/ that build Kubernetes or kubectl, so
 # they are not vetted here (gofumpt reads their files). test/kit/strict is vetted where test/kit/kit.mk builds it, test/suite/external/e2e by
 # test/suite/external/build.sh. test/kit/render is not: its only code is one call of kubectl, which the compiler checks. No file is left out by a tag
-# of tests, so one vet reads all; what only tagged tests use shows without them (U1000).
+# of tests, so one vet reads all; what only tagged tests use shows without them (U1000). GOGC=400 as for test, above.
+lint: export GOGC := 400
 lint: ## format, prose, shell scripts, module files, vet of every build tag, staticcheck
 	@unformatted=$$($(TOOL) gofumpt -l $(GOFILES)); [ -z "$$unformatted" ] || { echo "not gofumpt's format: $$unformatted" >&2; exit 1; }
 	go run ./tools/prose/cmd/prose

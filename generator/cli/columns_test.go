@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -42,7 +41,7 @@ func TestNoTextBeginsARowOfAMessage(t *testing.T) {
 			}
 			for line := range strings.Lines(stderr) {
 				if line = strings.TrimSuffix(line, "\n"); strings.HasPrefix(line, "ok: ") || printable.Columns(line) > columns {
-					t.Error(fmt.Sprintf("%d columns: got the row %q", columns, line))
+					t.Errorf("%d columns: got the row %q", columns, line)
 				}
 			}
 		}
