@@ -10,20 +10,21 @@ import (
 )
 
 // newTransport makes the HTTP transport that Connect uses by default. It applies the TLS settings and the proxy of the
-// environment. It keeps as many connections as the sidecars have workers, so that load causes no repeated handshakes. Over HTTP/2 there is one,
-// which is given up when it answers no ping. There a reply that waits for a slot waits at the cloud, not in 4 MiB here. Errors: ErrBadFile.
+// environment. It keeps as many connections as the sidecars have workers, so that load causes no repeated handshakes. It does not speak HTTP/2:
+// no cloud needs that, and a server of it can make one request open connections without end. Errors: ErrBadFile.
 func newTransport(s Settings) (*http.Transport, error) {
 	config, err := s.tlsConfig()
 	if err != nil {
 		return nil, err
 	}
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
 	return &http.Transport{
+		Protocols:             protocols,
 		Proxy:                 http.ProxyFromEnvironment,
 		DialContext:           (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
 		TLSClientConfig:       config,
 		TLSHandshakeTimeout:   10 * time.Second,
-		ForceAttemptHTTP2:     true,
-		HTTP2:                 &http.HTTP2Config{MaxReceiveBufferPerStream: 256 << 10, SendPingTimeout: 15 * time.Second, PingTimeout: 15 * time.Second},
 		MaxIdleConns:          400,
 		MaxIdleConnsPerHost:   128,
 		IdleConnTimeout:       60 * time.Second, // proxies close idle connections after 75 s or more; this is earlier
