@@ -126,14 +126,18 @@ func missingField(field string) error {
 	return volume.Errorf(volume.InvalidArgument, "the request has no %s", field)
 }
 
-// validateName refuses a name that Cinder would refuse or that could change its logs. An administrator who writes a VolumeSnapshotContent chooses
-// the UID in the name of a snapshot. A web server that refuses a long one looks like a cloud without the filter for names.
+// validateName refuses a name that Cinder would refuse or change, or that could change its logs. An administrator who writes a
+// VolumeSnapshotContent chooses the UID in the name of a snapshot. A web server that refuses a long one looks like a cloud without the filter for
+// names. Cinder removes the blanks around a name, so that an object with some would get the name of another one.
 func validateName(name string) error {
 	if name == "" {
 		return missingField("name")
 	}
 	if err := contract.CheckText("name", name); err != nil {
 		return volume.Errorf(volume.InvalidArgument, "the request: %w", err)
+	}
+	if strings.TrimSpace(name) != name {
+		return volume.Errorf(volume.InvalidArgument, "the name %q begins or ends with a blank, which Cinder would remove", name)
 	}
 	return nil
 }

@@ -87,6 +87,21 @@ func TestNoTextOfARequestReachesTheCloudUnchecked(t *testing.T) {
 	}
 }
 
+// Cinder removes blanks around a name. The object would have the name of another cluster's, and the driver would not find it again.
+func TestANameThatCinderWouldChangeIsRefused(t *testing.T) {
+	for _, name := range []string{" a", "a ", "a\u00a0", "\u3000a", "a\u2028", " "} {
+		f := &fake{}
+		_, err := server(f).CreateVolume(t.Context(), &csi.CreateVolumeRequest{Name: name, VolumeCapabilities: oneWriter})
+		if volume.KindOf(err) != volume.InvalidArgument || len(f.calls) != 0 {
+			t.Errorf("CreateVolume %q: calls %v, %v", name, f.calls, err)
+		}
+		_, err = server(nil, func(o *Options) { o.Clouds[""] = Cloud{Snapshots: &fakeSnapshots{}} }).CreateSnapshot(t.Context(), &csi.CreateSnapshotRequest{Name: name, SourceVolumeId: first})
+		if volume.KindOf(err) != volume.InvalidArgument {
+			t.Errorf("CreateSnapshot %q: %v", name, err)
+		}
+	}
+}
+
 // Who recovers a lost cluster has nothing but the metadata. A class cannot change what it says about the disk.
 func TestTheMetadataSaysHowTheVolumeIsUsed(t *testing.T) {
 	const mode, fs = "cinder.csi.openstack.org/volume-mode", "cinder.csi.openstack.org/fs-type"
