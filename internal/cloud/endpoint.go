@@ -169,7 +169,11 @@ func (c *Cloud) discover(ctx context.Context, serviceType, endpoint string, vers
 	}
 	defer resp.Body.Close()
 	if err := Decode(resp, &document); err != nil {
-		return "", errorf(ErrMisconfigured, "cloud %s: %s at %s does not list its versions: %w", c.settings.Name, serviceType, at, err)
+		kind := ErrMisconfigured
+		if ctx.Err() != nil { // the answer did not end in time
+			kind = ErrUnreachable
+		}
+		return "", errorf(kind, "cloud %s: %s at %s does not list its versions: %w", c.settings.Name, serviceType, at, err)
 	}
 	for _, want := range versions {
 		for _, v := range document.Versions {

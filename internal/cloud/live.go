@@ -97,8 +97,11 @@ func (l *Live) Current(ctx context.Context) (*Cloud, error) {
 
 // Reload reads the settings again. If they changed, it logs in with them, and the new login replaces the one in use. Requests in flight continue.
 // A broken file, a refused credential or another cloud leaves everything as it is. Before the first login there is nothing to keep, so the next
-// caller logs in with the new settings. Errors: those of read and Connect, ErrNoService, ErrOtherCloud.
+// caller logs in with the new settings. It ends after a minute, also where a cloud sends an answer byte by byte: the settings of other clouds wait.
+// Errors: those of read and Connect, ErrNoService, ErrOtherCloud.
 func (l *Live) Reload(ctx context.Context) (changed bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, loginTimeout)
+	defer cancel()
 	if err := l.lock(ctx); err != nil {
 		return false, err
 	}

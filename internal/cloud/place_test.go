@@ -3,6 +3,7 @@ package cloud
 import (
 	"context"
 	"errors"
+	"io"
 	"fmt"
 	"net/http"
 	"strings"
@@ -112,6 +113,49 @@ func TestALoginWhoseServiceDoesNotAnswerDoesNotReplaceOneInUse(t *testing.T) {
 	if now, _ := live.Current(t.Context()); now != first {
 		t.Error("the login was replaced")
 	}
+}
+
+// Headers and then a body without end: only a limit of the whole ends that, and the settings of every other cloud wait.
+func TestAReloadEndsWhereAVersionDocumentDoesNot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := &keystone{catalog: catalog(), other: func(http.ResponseWriter, *http.Request) {}}
+		eachEndpoint(k, "", func(e map[string]any) { e["url"] = strings.Replace(e["url"].(string), "http://here", "http://cloud.test", 1) })
+		from := &readable{settings: Settings{Name: "test", AuthURL: "http://cloud.test/v3", UserID: "u", Password: "s3cret", ProjectID: "p1"}}
+		live, err := NewLive(from.read, LiveOptions{Options: Options{Transport: stalling{handled{k}, "/compute"}}, Services: needed})
+		if err == nil {
+			_, err = live.Current(t.Context())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		eachEndpoint(k, "compute", func(e map[string]any) { e["url"] = strings.TrimSuffix(e["url"].(string), "/v2.1") })
+		from.settings.Password = "s3cret-2"
+		began := time.Now()
+		if changed, err := live.Reload(t.Context()); changed || !errors.Is(err, ErrUnreachable) || time.Since(began) != loginTimeout {
+			t.Errorf("%t, %v after %s, want an error after %s", changed, err, time.Since(began), loginTimeout)
+		}
+	})
+}
+
+// stalling answers a path with a body that does not end.
+type stalling struct {
+	http.RoundTripper
+	path string
+}
+
+func (e stalling) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := e.RoundTripper.RoundTrip(req)
+	if err == nil && strings.TrimSuffix(req.URL.Path, "/") == e.path {
+		resp.StatusCode, resp.Body = http.StatusOK, io.NopCloser(readerUntil{req.Context()})
+	}
+	return resp, err
+}
+
+type readerUntil struct{ context.Context }
+
+func (r readerUntil) Read([]byte) (int, error) {
+	<-r.Done()
+	return 0, r.Err()
 }
 
 // The transport closes the idle connections of a login that is replaced, and of one that is refused.
