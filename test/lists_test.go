@@ -61,6 +61,28 @@ func TestRootRunsEveryPackageThatNeedsRoot(t *testing.T) {
 	}
 }
 
+func TestRootRunsTheTestsOfTheDriverThatHaveDisks(t *testing.T) {
+	files, err := filepath.Glob("suite/driver/*_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	needs, name := regexp.MustCompile(`\b(withDisks|NeedRoot|Loop)\(t, `), regexp.MustCompile(`^Test\w+`)
+	var want []string
+	for _, file := range files {
+		for _, function := range strings.Split(testfile.Text(t, file), "\nfunc ")[1:] {
+			if test := name.FindString(function); test != "" && needs.MatchString(function) {
+				want = append(want, test)
+			}
+		}
+	}
+	got := strings.Split(listed(t, "ROOT_DRIVER")[0], "|")
+	slices.Sort(want)
+	slices.Sort(got)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the tests of test/suite/driver with disks and ROOT_DRIVER in the Makefile differ (-tests +ROOT_DRIVER):\n%s", diff)
+	}
+}
+
 // As root a missing program fails a test, so `make test-tools` installs what Debian does not have on every machine.
 func TestThePackagesOfTestsAreInstalled(t *testing.T) {
 	have := append(listed(t, "TEST_TOOLS"), "coreutils", "dash", "mount") // which every Debian has

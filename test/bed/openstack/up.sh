@@ -23,6 +23,7 @@
 #   BED_GATEWAY_TIMEOUT, BED_GATEWAY_RATE   10m, 0: with BED_TLS=1, the timeouts of haproxy, and how many requests a second it passes on from one address
 #   BED_FILTERS      Cinder's resource_filters.json: which filters its lists have
 #   BED_CACHE        ~/.cache/openstack-bed: keeps a dump of the empty databases
+#   BED_PREPARE      1: only what a machine keeps, the packages and that dump
 #   BED_PATIENCE     1: how many times longer than usual a service may take to answer, on a busy machine
 #   BED_CLOUD        zed: the name of the release; ../clouds/up.sh sets it
 set -euo pipefail
@@ -158,6 +159,7 @@ main() {
     start_rabbitmq
     start_ceph
     make_databases
+    [ "${BED_PREPARE:-0}" = 0 ] || { say "prepared"; return; }
     make_keystone_keys
     bootstrap_keystone
     say "starting the services"

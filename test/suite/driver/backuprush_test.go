@@ -14,13 +14,11 @@ import (
 	"github.com/container-storage-interface/spec/lib/go/csi"
 
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
-	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 	"github.com/cinder-csi/cinder-csi/test/kit/testfile"
 )
 
 // Long backups of one tenant use the workers of external-snapshotter. A plain snapshot of another tenant waits for one of them.
 func TestManyBackupsDelayAnothersSnapshotByLessThan15Seconds(t *testing.T) {
-	testenv.NotShort(t)
 	const backups, alone, tolerable = 40, 2 * time.Second, 15 * time.Second
 	synctest.Test(t, func(t *testing.T) {
 		sim := simulated()

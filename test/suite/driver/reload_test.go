@@ -23,7 +23,6 @@ import (
 )
 
 func TestACredentialIsReplacedDuringTwoHundredRPCs(t *testing.T) {
-	testenv.NotShort(t)
 	synctest.Test(t, func(t *testing.T) {
 		sim, d := started(t)
 		const many = 200
