@@ -25,6 +25,7 @@ const (
 	needsRoot  = "needs root: "
 	needsTools = "needs tools: "
 	needsFull  = "needs -full: "
+	takesLong  = "takes a second or more: "
 )
 
 // allowed are the skips that are no failure.
@@ -140,7 +141,7 @@ func (o *outcome) skip(t testlog.Test, why string, out io.Writer, may allowed) {
 		o.needRoot++
 	case strings.Contains(why, ".go:") && strings.Contains(why, ": "+needsTools) && (!may.root || may.short):
 		o.needTools++
-	case strings.Contains(why, ".go:") && strings.Contains(why, ": "+needsFull):
+	case strings.Contains(why, ".go:") && (strings.Contains(why, ": "+needsFull) || strings.Contains(why, ": "+takesLong) && may.short):
 	default:
 		name := t.Package + " " + t.Name
 		fmt.Fprintf(out, "skip %s: %s\n", name, why)

@@ -41,15 +41,17 @@ func TestASkipForWantOfRootOrToolsNeedsNoLine(t *testing.T) {
 {"Action":"skip","Package":"p","Test":"C"}
 {"Action":"output","Package":"p","Test":"D","Output":"    d_test.go:10: %sminutes\n"}
 {"Action":"skip","Package":"p","Test":"D"}
-`, testenv.NeedsRoot, testenv.NeedsTools, testenv.NeedsRoot, testenv.NeedsFull)
+{"Action":"output","Package":"p","Test":"E","Output":"    e_test.go:11: %s-short leaves it out\n"}
+{"Action":"skip","Package":"p","Test":"E"}
+`, testenv.NeedsRoot, testenv.NeedsTools, testenv.NeedsRoot, testenv.NeedsFull, testenv.TakesLong)
 	for _, c := range []struct {
 		may          allowed
 		root, tools  int
 		wantUnlisted string
 	}{
-		{allowed{}, 1, 1, "p C"},
+		{allowed{}, 1, 1, "p C,p E"},
 		{allowed{root: true, short: true}, 1, 1, "p C"},
-		{allowed{root: true}, 0, 0, "p A,p B,p C"},
+		{allowed{root: true}, 0, 0, "p A,p B,p C,p E"},
 	} {
 		o, err := judge(strings.NewReader(in), io.Discard, c.may)
 		if got := strings.Join(o.unlisted, ","); err != nil || o.needRoot != c.root || o.needTools != c.tools || got != c.wantUnlisted {

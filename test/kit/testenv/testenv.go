@@ -31,8 +31,11 @@ const (
 	NeedsTools = "needs tools: "
 )
 
-// NeedsFull begins the reason of a skip without -full. test/kit/gate accepts it too.
-const NeedsFull = "needs -full: "
+// NeedsFull begins the reason of a skip without -full, and TakesLong that of one with -short. test/kit/gate accepts both.
+const (
+	NeedsFull = "needs -full: "
+	TakesLong = "takes a second or more: "
+)
 
 // NeedFull skips a test without -full: make test-full runs it.
 func NeedFull(t testing.TB, why string) {
@@ -69,7 +72,7 @@ func NeedTools(t testing.TB, pairs ...string) {
 func NotShort(t testing.TB) {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("takes a second or more: -short leaves it out")
+		t.Skip(TakesLong + "-short leaves it out")
 	}
 }
 
