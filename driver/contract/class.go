@@ -209,6 +209,22 @@ func CheckText(field, value string) error {
 	return nil
 }
 
+// maxAllMetadata limits the metadata of one object, in bytes of an answer of Cinder, which writes other letters as \u1234. Cinder has no limit. Package
+// cloud refuses an object that is eight times as large, and every list of the project shows it.
+const maxAllMetadata = 32 << 10
+
+// CheckMetadataSize reports metadata that is too large for one object.
+func CheckMetadataSize(metadata map[string]string) error {
+	size := 0
+	for key, value := range metadata {
+		size += len(strconv.QuoteToASCII(key)) + len(strconv.QuoteToASCII(value))
+	}
+	if size > maxAllMetadata {
+		return fmt.Errorf("the metadata has %d bytes, %d of them allowed", size, maxAllMetadata)
+	}
+	return nil
+}
+
 // metadataKey has the characters of a metadata key in Cinder (its API's JSON schema, "extra_specs" of parameter_types.py). maxMetadata
 // limits the length: {1,255} in the expression would compile to 240 KB at the start of every program that knows the contract.
 var metadataKey = regexp.MustCompile(`^[a-zA-Z0-9_:. /-]+$`)

@@ -65,6 +65,9 @@ func (s *Server) parseCreateVolume(ctx context.Context, req *csi.CreateVolumeReq
 		delete(metadata, key)
 	}
 	maps.Copy(metadata, modeMetadata(req.GetVolumeCapabilities()))
+	if err := contract.CheckMetadataSize(metadata); err != nil {
+		return spec, format, volume.Errorf(volume.InvalidArgument, "the request: %w", err)
+	}
 	clone, snapshot, err := sourceOf(req.GetVolumeContentSource())
 	if err != nil {
 		return spec, format, err

@@ -87,6 +87,23 @@ func TestNoTextOfARequestReachesTheCloudUnchecked(t *testing.T) {
 	}
 }
 
+// Another cluster's lists show the volume, and end where it is larger than an object may be.
+func TestMetadataOfARequestHasABound(t *testing.T) {
+	many := map[string]string{}
+	for i := range 22 {
+		many[fmt.Sprintf("metadata.%d", i)] = strings.Repeat("本", 255)
+	}
+	f := &fake{}
+	_, err := server(f).CreateVolume(t.Context(), &csi.CreateVolumeRequest{Name: "a", VolumeCapabilities: oneWriter, Parameters: many})
+	if volume.KindOf(err) != volume.InvalidArgument || len(f.calls) != 0 {
+		t.Errorf("CreateVolume: calls %v, %v", f.calls, err)
+	}
+	_, err = server(nil, func(o *Options) { o.Clouds[""] = Cloud{Snapshots: &fakeSnapshots{}} }).CreateSnapshot(t.Context(), &csi.CreateSnapshotRequest{Name: "a", SourceVolumeId: first, Parameters: many})
+	if volume.KindOf(err) != volume.InvalidArgument {
+		t.Errorf("CreateSnapshot: %v", err)
+	}
+}
+
 // Cinder removes blanks around a name. The object would have the name of another cluster's, and the driver would not find it again.
 func TestANameThatCinderWouldChangeIsRefused(t *testing.T) {
 	for _, name := range []string{" a", "a ", "a\u00a0", "\u3000a", "a\u2028", " "} {

@@ -68,6 +68,9 @@ func snapshotMetadata(class contract.SnapshotClass, parameters map[string]string
 			metadata[key] = value
 		}
 	}
+	if err := contract.CheckMetadataSize(metadata); err != nil {
+		return nil, volume.Errorf(volume.InvalidArgument, "the request: %w", err)
+	}
 	return metadata, nil
 }
 

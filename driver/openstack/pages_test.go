@@ -89,6 +89,21 @@ func TestAPageHasAtMostAsManyVolumesAsWereAskedFor(t *testing.T) {
 	}
 }
 
+// One page of a thousand volumes with much metadata, which another cluster in the project may write, has more bytes than a reply may have.
+func TestAPageThatIsTooLargeIsReadAsSmallerOnes(t *testing.T) {
+	t.Parallel()
+	large := answer{status: 200, body: strings.Repeat(" ", 9<<20)}
+	c, f := connect(t, large, large, answer{status: 200, body: pageWith(62, func(i int) string { return `{"id": "` + numbered(i) + `"}` })})
+	page, more, err := c.Select(t.Context(), volume.Selection{})
+	if err != nil || len(page) != 62 || !more || len(f.seen) != 3 {
+		t.Errorf("%d volumes, more %v, %d requests, %v", len(page), more, len(f.seen), err)
+	}
+	c, f = connect(t, large)
+	if _, _, err := c.Select(t.Context(), volume.Selection{}); !volume.Is(err, volume.Unavailable) || len(f.seen) != 4 {
+		t.Errorf("%d requests, %v", len(f.seen), err)
+	}
+}
+
 // The ID goes into events and logs, and the cloud chooses it.
 func TestARequestIDIsCut(t *testing.T) {
 	t.Parallel()

@@ -2,6 +2,7 @@ package provision
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
@@ -50,6 +51,13 @@ func (s *Service) Modify(ctx context.Context, id volume.ID, c Change) (err error
 	if v.Status.Meaning().Extend == volume.BeingDeleted {
 		return volume.Errorf(volume.NotFound, "volume %s is being deleted", id).Op("modify")
 	}
+	all := c.missing(v)
+	if len(all) > 0 {
+		maps.Insert(all, maps.All(v.Metadata))
+	}
+	if err := contract.CheckMetadataSize(all); err != nil {
+		return volume.Errorf(volume.InvalidArgument, "volume %s: with that of the class, %w", id, err).Op("modify")
+	}
 	wrote := false
 	defer func() {
 		if wrote {
@@ -66,13 +74,7 @@ func (s *Service) Modify(ctx context.Context, id volume.ID, c Change) (err error
 			return volume.WithOp(err, "modify")
 		}
 	}
-	missing := map[string]string{}
-	for key, value := range c.Metadata {
-		if has, ok := v.Metadata[key]; !ok || has != value {
-			missing[key] = value
-		}
-	}
-	if len(missing) > 0 {
+	if missing := c.missing(v); len(missing) > 0 {
 		err = s.cloud.AddMetadata(ctx, id, missing)
 		if err != nil {
 			return err
@@ -80,6 +82,17 @@ func (s *Service) Modify(ctx context.Context, id volume.ID, c Change) (err error
 		wrote = true
 	}
 	return s.removeMetadata(ctx, v, c.Remove)
+}
+
+// missing is the metadata that v lacks.
+func (c Change) missing(v volume.Volume) map[string]string {
+	missing := map[string]string{}
+	for key, value := range c.Metadata {
+		if has, ok := v.Metadata[key]; !ok || has != value {
+			missing[key] = value
+		}
+	}
+	return missing
 }
 
 // removeMetadata removes the keys that v has, one request for each. Cinder can also replace all metadata at once, but that would undo

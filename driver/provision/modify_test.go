@@ -1,6 +1,7 @@
 package provision
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -149,9 +150,16 @@ func TestModifyRefuses(t *testing.T) {
 		sent   bool
 		text   string
 	}{
-		"no volume":                 {id: cloudtest.VolumeID(9), kind: volume.NotFound},
-		"no volume's id":            {id: "vol", kind: volume.NotFound},
-		"a volume that is going":    {id: cloudtest.VolumeID(1), before: func(c *cloudtest.Cloud) { c.Put(cloudtest.OwnVolume(1, volume.Deleting)) }, kind: volume.NotFound, text: "being deleted"},
+		"no volume":              {id: cloudtest.VolumeID(9), kind: volume.NotFound},
+		"no volume's id":         {id: "vol", kind: volume.NotFound},
+		"a volume that is going": {id: cloudtest.VolumeID(1), before: func(c *cloudtest.Cloud) { c.Put(cloudtest.OwnVolume(1, volume.Deleting)) }, kind: volume.NotFound, text: "being deleted"},
+		"metadata without end": {id: cloudtest.VolumeID(1), change: Change{Metadata: map[string]string{"b": strings.Repeat("本", 255)}}, before: func(c *cloudtest.Cloud) {
+			c.Change(cloudtest.VolumeID(1), func(v *volume.Volume) {
+				for i := range 21 {
+					v.Metadata[strconv.Itoa(i)] = strings.Repeat("本", 255)
+				}
+			})
+		}, kind: volume.InvalidArgument, text: "bytes"},
 		"an unknown type":           {id: cloudtest.VolumeID(1), change: Change{Type: "fsat"}, kind: volume.InvalidArgument, text: "did you mean fast?"},
 		"types that cannot be read": {id: cloudtest.VolumeID(1), change: Change{Type: "fast"}, before: func(c *cloudtest.Cloud) { c.Fail["Types"] = volume.Errorf(volume.Unavailable, "out") }, kind: volume.Unavailable},
 		"Cinder refuses":            {id: cloudtest.VolumeID(1), change: Change{Type: "fast"}, before: func(c *cloudtest.Cloud) { c.Fail["Retype"] = refused }, kind: volume.Conflict, text: "Retype needs"},

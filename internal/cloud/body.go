@@ -34,7 +34,7 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.read += n
 	if b.separators.count(p[:n]); b.read > b.most || b.separators.seen > maxSeparators {
-		return 0, fmt.Errorf("the reply is too large: more than %d bytes or %d values", b.most, maxSeparators)
+		return 0, fmt.Errorf("%w: more than %d bytes or %d values", ErrTooLarge, b.most, maxSeparators)
 	}
 	return n, err
 }

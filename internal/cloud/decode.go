@@ -27,7 +27,7 @@ func Decode(reply *http.Response, into any) error {
 	}
 	switch {
 	case err == nil:
-		return errors.New("the reply is too large")
+		return ErrTooLarge
 	case !errors.Is(err, io.EOF):
 		return err
 	}

@@ -2,6 +2,7 @@ package cloud
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -21,6 +22,9 @@ const (
 	smallBody     = 64 << 10  // bytes; a shorter reply needs no slot
 	largeBodies   = 2         // slots: larger replies that are read and decoded at a time
 )
+
+// ErrTooLarge means that a reply has more than the limits of one. A list may be read in smaller pages.
+var ErrTooLarge = errors.New("the reply is too large")
 
 // checkObject returns an error for a JSON text that is too large for one object.
 func checkObject(text []byte) error {

@@ -3,8 +3,8 @@ package cloud
 import (
 	"context"
 	"errors"
-	"io"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -119,7 +119,9 @@ func TestALoginWhoseServiceDoesNotAnswerDoesNotReplaceOneInUse(t *testing.T) {
 func TestAReloadEndsWhereAVersionDocumentDoesNot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := &keystone{catalog: catalog(), other: func(http.ResponseWriter, *http.Request) {}}
-		eachEndpoint(k, "", func(e map[string]any) { e["url"] = strings.Replace(e["url"].(string), "http://here", "http://cloud.test", 1) })
+		eachEndpoint(k, "", func(e map[string]any) {
+			e["url"] = strings.Replace(e["url"].(string), "http://here", "http://cloud.test", 1)
+		})
 		from := &readable{settings: Settings{Name: "test", AuthURL: "http://cloud.test/v3", UserID: "u", Password: "s3cret", ProjectID: "p1"}}
 		live, err := NewLive(from.read, LiveOptions{Options: Options{Transport: stalling{handled{k}, "/compute"}}, Services: needed})
 		if err == nil {

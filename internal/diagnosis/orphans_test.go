@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -93,6 +94,16 @@ func TestOrphansAreWhatHasTheMarkAndNoName(t *testing.T) {
 		if err := diagnosis.PrintOrphans(&text, o, 100); err != nil || !strings.Contains(text.String(), orphan) || !strings.Contains(text.String(), "Before you delete one") {
 			t.Errorf("%v: %s", err, text.String())
 		}
+	}
+	for range 60 { // another cluster's, of 220 KB each: more in one page than a reply may have
+		metadata := map[string]string{}
+		for i := range 800 {
+			metadata[strconv.Itoa(i)] = strings.Repeat("x", 255)
+		}
+		create("volume", map[string]any{"size": 1, "metadata": metadata})
+	}
+	if o, err := diagnosis.FindOrphans(t.Context(), from, "blue"); err != nil || len(o.Orphans) != 2 {
+		t.Errorf("in pages that are too large: %+v, %v", o, err)
 	}
 	from.Now = time.Now()
 	o, err := diagnosis.FindOrphans(t.Context(), from, "blue")

@@ -102,13 +102,21 @@ func (f *ListReadings) readCinder(ctx context.Context, r *reader) {
 }
 
 func cinderList[T any](ctx context.Context, r *reader, resource, microversion string, id func(T) string) ([]T, error) {
+	limit := pageOfCinder
 	return paging.All(paging.MaxItems, func(marker string) ([]T, bool, error) {
 		var page map[string]json.RawMessage
-		path := resource + "/detail?limit=" + strconv.Itoa(pageOfCinder)
-		if marker != "" {
-			path += "&marker=" + url.QueryEscape(marker)
+		read := func() error {
+			query := url.Values{"limit": {strconv.Itoa(limit)}}
+			if marker != "" {
+				query.Set("marker", marker)
+			}
+			return r.send(ctx, "block-storage", microversion, resource+"/detail?"+query.Encode(), &page)
 		}
-		if err := r.send(ctx, "block-storage", microversion, path, &page); err != nil {
+		err := read()
+		for ; errors.Is(err, cloud.ErrTooLarge) && limit > smallestPage; err = read() {
+			limit /= 4
+		}
+		if err != nil {
 			return nil, false, err
 		}
 		var items cloud.Items[T]
@@ -121,3 +129,6 @@ func cinderList[T any](ctx context.Context, r *reader, resource, microversion st
 
 // pageOfCinder is the most that Cinder gives in one page by default (osapi_max_limit).
 const pageOfCinder = 1000
+
+// smallestPage is one whose objects may all be as large as package cloud allows.
+const smallestPage = 30
