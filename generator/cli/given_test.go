@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -51,14 +53,19 @@ func configurations(t *testing.T) map[string][]byte {
 	return all
 }
 
+// Each bundle is made in one format in turn; with -full, in both.
 func TestACheckWithoutAConfigurationFindsNoDriftInAnyBundle(t *testing.T) {
 	testenv.NotShort(t)
 	b := newBed(t)
 	checked := 0
-	for name, text := range configurations(t) {
-		config := b.file(t, name+".yaml", string(text))
-		for _, target := range targets {
-			for _, format := range formats {
+	all := configurations(t)
+	for n, name := range slices.Sorted(maps.Keys(all)) {
+		config := b.file(t, name+".yaml", string(all[name]))
+		for at, target := range targets {
+			for which, format := range formats {
+				if (n+at)%len(formats) != which && !testenv.Full() {
+					continue
+				}
 				dir := filepath.Join(b.dir, name+"-"+target+"-"+format)
 				args := []string{"generate", "--inventory", twoZones, "--output-dir", dir}
 				_, stderr, code := b.run(t, append(args, "--target", target, "--format", format, "--config", config)...)
@@ -75,7 +82,7 @@ func TestACheckWithoutAConfigurationFindsNoDriftInAnyBundle(t *testing.T) {
 			}
 		}
 	}
-	if checked < 50 {
+	if checked < 25 || testenv.Full() && checked < 50 {
 		t.Errorf("want most configurations on most targets, got %d", checked)
 	}
 }
