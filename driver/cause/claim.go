@@ -18,6 +18,7 @@ var (
 	CreateRefused    = found("create.refused", "the driver refuses to create the volume, and names no cause", "read the error", Cluster, false)
 	CreateWaiting    = found("create.waiting", "the volume is being created", "wait", Nobody, true)
 	BindWaiting      = found("bind.waiting", "Kubernetes has not bound the claim to its PersistentVolume", "describe the claim", Cluster, true)
+	BindOther        = found("bind.other-claim", "the claim names a PersistentVolume of another claim", "create the claim again, without that name", User, false)
 	NodeUnregistered = found("node.unregistered", "the node plugin of the driver is not registered on the node", "start the node plugin there", Cluster, false)
 	NodeNotReady     = found("node.not-ready", "the node of the volume is not ready", "repair the node, or shut its server down and set the taint out-of-service", Cluster, true)
 	ServerUnknown    = found("server.unknown", "Nova does not have the server of a node that is ready", "use the credentials of the project of the nodes", Cluster, false)

@@ -42,7 +42,7 @@ Messages say key by key what became of it, or why it was left out. An unknown ke
 different values for one key.
 
 With --kubeconfig or --context it also reads what runs in a cluster, with GET requests: workloads, classes, PersistentVolumes, and the
-ConfigMaps of the plugin. If several namespaces have workloads of a Cinder driver, --old-namespace names those to read. The zones of existing volumes are kept, or import refuses (exit 3) and says what is missing. With --os-cloud or
+ConfigMaps of the plugin. If several namespaces have configuration of a Cinder driver, --old-namespace names those to read. The zones of existing volumes are kept, or import refuses (exit 3) and says what is missing. With --os-cloud or
 --inventory it maps compute zones to volume zones.
 
 Credentials are never printed. Of a Secret only the names are read. --clouds-yaml converts those of a cloud.conf to a new file with mode 0600.`,

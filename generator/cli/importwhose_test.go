@@ -56,7 +56,7 @@ func TestImportAsksWhoseAnInstallationIs(t *testing.T) {
 		if got, _, _ := b.run(t, args("--old-namespace", "storage", "--old-namespace", "team-evil")...); got == want {
 			t.Errorf("%s: the stranger changes nothing, so this test proves nothing", path)
 		}
-		if _, stderr, code := b.run(t, args("--old-namespace", "nowhere")...); code != Usage || !strings.Contains(stderr, `namespace "nowhere" of --old-namespace has no workload`) {
+		if _, stderr, code := b.run(t, args("--old-namespace", "nowhere")...); code != Usage || !strings.Contains(stderr, `namespace "nowhere" of --old-namespace has no configuration`) {
 			t.Errorf("%s: exit %d: %s", path, code, stderr)
 		}
 	}
@@ -97,28 +97,6 @@ func TestADumpOfSeveralNamespacesAsksWhoseAnInstallationIs(t *testing.T) {
 	}
 	if got := b.ok(t, "import", file, "--old-namespace", "storage"); strings.Contains(got, "evil") || !strings.Contains(got, "clusterID: blue") {
 		t.Errorf("got:\n%s", got)
-	}
-}
-
-// A text names the namespace that its author likes: who may write the object that carries it decides whose it is.
-func TestWhatCarriesAnInstallationSaysWhoseItIs(t *testing.T) {
-	const installed = "- {apiVersion: apps/v1, kind: DaemonSet, metadata: {namespace: kube-system, name: n}, spec: {template: {spec: {containers: [{name: p, image: x/cinder-csi-plugin:v1, args: [--cluster=blue]}]}}}}\n"
-	const inside = "{apiVersion: apps/v1, kind: DaemonSet, metadata: {namespace: kube-system, name: n}, spec: {template: {spec: {containers: [{name: p, image: evil.example/cinder-csi-plugin:v1, args: [--cluster=evil]}]}}}}"
-	for name, object := range map[string]string{
-		"manifests in a ConfigMap":  "- {apiVersion: v1, kind: ConfigMap, metadata: {namespace: tenant, name: m}, data: {x.yaml: '" + inside + "'}}\n",
-		"values of a release":       "- {apiVersion: helm.toolkit.fluxcd.io/v2, kind: HelmRelease, metadata: {namespace: tenant, name: c}, spec: {chart: {spec: {chart: openstack-cinder-csi}}, values: {clusterID: evil}}}\n",
-		"a cloud.conf":              "- {apiVersion: v1, kind: ConfigMap, metadata: {namespace: tenant, name: m}, data: {cloud.conf: \"[Global]\\nregion=evil\\n\"}}\n",
-		"values of an application":  "- {apiVersion: argoproj.io/v1alpha1, kind: Application, metadata: {namespace: tenant, name: c}, spec: {source: {chart: openstack-cinder-csi, helm: {values: 'clusterID: evil'}}}}\n",
-		"a workload, with a config": "- {apiVersion: v1, kind: Pod, metadata: {namespace: tenant, name: c}, spec: {containers: [{name: p, image: x/cinder-csi-plugin:v1, args: [--cluster=evil]}]}}\n- {apiVersion: v1, kind: ConfigMap, metadata: {namespace: tenant, name: m}, data: {cloud.conf: \"[Global]\\nregion=evil\\n\"}}\n",
-	} {
-		b := newBed(t)
-		file := b.file(t, "all.yaml", "apiVersion: v1\nkind: List\nitems:\n"+installed+object)
-		if stdout, stderr, code := b.run(t, "import", file); code != Usage || stdout != "" || !strings.Contains(stderr, `"kube-system", "tenant"`) {
-			t.Errorf("%s: want a question, got exit %d: %s%s", name, code, stdout, stderr)
-		}
-		if got := b.ok(t, "import", file, "--old-namespace", "kube-system"); strings.Contains(got, "evil") || !strings.Contains(got, "clusterID: blue") {
-			t.Errorf("%s: got:\n%s", name, got)
-		}
 	}
 }
 

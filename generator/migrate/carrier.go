@@ -41,9 +41,14 @@ func carried(d document) ([]document, error) {
 	case d.kind() == "HelmChartConfig" && spec["valuesContent"] != nil: // K3s and RKE2: it changes the values of the HelmChart of its name
 		c.add(map[string]any{"valuesContent": spec["valuesContent"]}, true)
 	default:
-		if c.walk(d.yaml); c.found == nil {
+		content := maps.Clone(d.yaml)
+		if d.kind() != "" { // anybody may annotate what he owns
+			delete(content, "metadata")
+			delete(content, "status")
+		}
+		if c.walk(content); c.found == nil {
 			c.byKeys = true
-			c.walk(d.yaml)
+			c.walk(content)
 		}
 	}
 	if len(c.found) > 0 && d.kind() != "ConfigMap" && d.kind() != "HelmChartConfig" {
@@ -349,6 +354,11 @@ func (c *carrier) manifests() {
 		c.found[0].beside = append(c.found[0].beside, beside...)
 		c.found = append(c.found, confs...)
 	}
+}
+
+// installs reports whether a document in a text is a part of an installation. The objects of a cluster are no texts.
+func (d document) installs() bool {
+	return d.kind() == "" || isWorkload(d.kind()) || d.kind() == "Secret" || d.kind() == "ConfigMap" && d.hasConf() || d.group() == storageGroup || d.group() == snapshotGroup
 }
 
 // ofDriver reports whether a document in a text runs the driver, or has values or a class of it.

@@ -23,6 +23,9 @@ const (
 	topologyKey = "enable_topology"
 )
 
+// ofHyperShift are those that a hosted control plane has in its own namespace.
+var ofHyperShift = []string{operatorConfig, hostedConfig, hostedTrustedCA}
+
 // configMapRules are for the documentation; readConfigMap knows ConfigMaps by name. Keys of cloud.conf have their own rows.
 var configMapRules = []rule{
 	{key: userConfig + " config", to: "the Distribution, by the rows of cloud.conf", why: "but nothing of [Global]"},
@@ -36,14 +39,8 @@ var configMapRules = []rule{
 
 // isConfigMap is whether a ConfigMap may have settings of the driver. Infrastructure may give the one of the provider any name.
 func isConfigMap(d document) bool {
-	if d.live {
-		return true
-	}
-	switch d.name() {
-	case userConfig, providerConfig, operatorConfig, hostedConfig, hostedTrustedCA:
-		return true
-	}
-	return d.namespace() == "openshift-config" || d.hasConf()
+	named := slices.Contains(ofHyperShift, d.name()) || d.namespace() == "" && slices.Contains([]string{userConfig, providerConfig}, d.name())
+	return d.live || named || d.namespace() == "openshift-config" || d.hasConf()
 }
 
 // hasConf reports whether a text of a ConfigMap is a cloud.conf.
@@ -51,17 +48,30 @@ func (d document) hasConf() bool {
 	return slices.ContainsFunc(namesIn(d.yaml["data"]), isConfText)
 }
 
+// wellKnown is the name by which OpenShift or HyperShift finds a ConfigMap; empty in a namespace where they do not look.
+func (f *survey) wellKnown(d document) string {
+	if !d.inText && d.owner() == "" || d.owner() == f.controlPlane || slices.Contains(ofOpenShift, d.owner()) {
+		return d.name()
+	}
+	return ""
+}
+
 func (p *proposal) readConfigMap(d document) error {
-	confKey := map[string]string{userConfig: "config", operatorConfig: "cloud.conf", p.known.cloudConfig: p.known.cloudConfigKey}[d.name()]
-	if confKey != "" && d.name() == userConfig && d.text("data", confKey) == "" {
+	name := p.known.wellKnown(d)
+	confKey := map[string]string{userConfig: "config", operatorConfig: "cloud.conf", p.known.cloudConfig: p.known.cloudConfigKey}[name]
+	if name == userConfig && d.text("data", confKey) == "" {
 		return p.problem("it lacks the key %s, and OpenShift's operator refuses it too", confKey)
 	}
 	data, _ := d.yaml["data"].(map[string]any)
 	if pool := p.known.nodePools.mountedBy(d); pool != nil {
 		return p.readPoolConfig(pool, data)
 	}
-	if d.live || confKey == "" && d.name() != hostedConfig && d.name() != providerConfig && d.namespace() != "openshift-config" && d.hasConf() {
+	switch {
+	case d.live, d.hasConf() && (name == "" || confKey == "" && name != hostedConfig && name != providerConfig && d.namespace() != "openshift-config"):
 		return p.readMounted(data)
+	case name == "":
+		p.note("the object", "", "OpenShift and HyperShift do not look for it in this namespace")
+		return nil
 	}
 	for _, key := range slices.Sorted(maps.Keys(data)) {
 		text, isText := data[key].(string)

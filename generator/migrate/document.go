@@ -25,6 +25,7 @@ type document struct {
 	source string          // the argument that gave the file
 	yaml   map[string]any  // a YAML mapping
 	conf   *cloudconf.File // or the INI dialect of cloud.conf
+	inText bool            // it is, or was made of, a text or a part of another object
 	live   bool            // the driver of a cluster has it mounted, or it runs there
 	within string          // the namespace of the object whose text it is; that text may name another
 
@@ -97,14 +98,14 @@ func open(f File) ([]document, error) {
 			if err != nil {
 				return nil, err
 			}
-			for i := range inside {
-				inside[i].within = d.namespace()
+			if inside = append(inside, below...); len(inside) == 0 {
+				inside = []document{d}
+			} else {
+				for i := range inside {
+					inside[i].inText, inside[i].within = true, cmp.Or(d.namespace(), inside[i].within)
+				}
 			}
-			if inside = append(inside, below...); len(inside) > 0 {
-				all = append(all, inside...)
-				continue
-			}
-			all = append(all, d)
+			all = append(all, inside...)
 		}
 	}
 	return all, nil

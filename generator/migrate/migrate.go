@@ -56,7 +56,7 @@ var ErrFile = errors.New("the file cannot be imported")
 type Importer struct {
 	Zones      *Zones   // of the cloud; nil: not known
 	CloudsYAML string   // the file that gets the credentials of the cloud.conf; empty: none
-	Namespaces []string // of the installation; none: that of all workloads of a Cinder driver
+	Namespaces []string // of the installation; none: all that the documents of one owner have
 
 	credentials []document // each cloud.conf
 }

@@ -127,8 +127,8 @@ func TestTwoFilesThatContradictEachOtherAreNamedBoth(t *testing.T) {
 		{"one key of a map", "[Zone \"az1\"]\nvolume-zone=a\n", "[Zone \"az1\"]\nvolume-zone=b\n", "a.yaml and b.yaml have different values for spec.topology.zoneMap.az1"},
 		{
 			"hosted clusters", "{apiVersion: hypershift.openshift.io/v1beta1, kind: HostedCluster, metadata: {name: a, namespace: clusters}}",
-			"{apiVersion: hypershift.openshift.io/v1beta1, kind: HostedControlPlane, metadata: {name: b, namespace: clusters-b}}",
-			"a.yaml: HostedCluster clusters/a and b.yaml: HostedControlPlane clusters-b/b are of two hosted clusters, and a bundle is for one; give the files of one",
+			"{apiVersion: hypershift.openshift.io/v1beta1, kind: HostedCluster, metadata: {name: b, namespace: clusters}}",
+			"a.yaml: HostedCluster clusters/a and b.yaml: HostedCluster clusters/b are of two hosted clusters, and a bundle is for one; give the files of one",
 		},
 		{
 			"infrastructure ID of another cluster", "{apiVersion: hypershift.openshift.io/v1beta1, kind: HostedCluster, metadata: {name: a, namespace: clusters}, spec: {infraID: a-1}}",

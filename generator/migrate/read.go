@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/internal/cluster"
 	"github.com/cinder-csi/cinder-csi/internal/pages"
 )
@@ -19,14 +20,16 @@ type input struct {
 	documents []document
 	objects   map[string][]document // the same, by identity
 	notes     []Note
-	inline    []string // workloads with an inline volume of the driver
-	inlineOf  []string // their arguments
-	owners    []string // the namespaces of what may be an installation
+	inline    []string          // workloads with an inline volume of the driver
+	inlineOf  []string          // their arguments
+	operators []document        // workloads of the driver that are not read, because an operator makes them
+	hosts     map[string]string // the namespace of a HostedCluster, by that of its control plane
+	secrets   map[string]bool   // names of Secrets that a hosted cluster needs
 }
 
 // readAll reads the files one after the other, and keeps only the documents that a format reads.
 func readAll(files iter.Seq2[File, error]) (*input, error) {
-	in := &input{objects: map[string][]document{}}
+	in := &input{objects: map[string][]document{}, hosts: map[string]string{}, secrets: map[string]bool{}}
 	unread := map[string]*otherKinds{}
 	var sources []string
 	var problems []error
@@ -66,9 +69,6 @@ type otherKinds struct {
 // keep sorts documents. An object that is there twice, as in a must-gather directory, is kept once.
 func (in *input) keep(documents []document, other *otherKinds) {
 	for _, d := range documents {
-		if d.owner() != "" && d.mayPropose() {
-			in.owners = appendNew(in.owners, d.owner())
-		}
 		if !isRead(d) {
 			switch inline := inlineVolumes(d); {
 			case inline > 0:
@@ -76,7 +76,7 @@ func (in *input) keep(documents []document, other *otherKinds) {
 			case d.ofKubespray():
 				other.about[d.label()] = ofKubespray
 			case d.isAboutDriver() && slices.Contains(operatorWorkloads, d.name()):
-				other.about[d.label()] = ofOperator
+				other.about[d.label()], in.operators = ofOperator, append(in.operators, d)
 			case d.isAboutDriver():
 				other.about[d.label()] = aboutTheDriver
 			default:
@@ -84,36 +84,64 @@ func (in *input) keep(documents []document, other *otherKinds) {
 			}
 			continue
 		}
+		if d.inText && !d.installs() {
+			in.notes = append(in.notes, Note{File: d.label(), Key: "the object", Why: "a text may install a driver, and does not say what a cluster has"})
+			continue
+		}
 		other.read = true
-		if d.kind() != "" && slices.ContainsFunc(in.objects[d.identity()], func(other document) bool { return reflect.DeepEqual(d.yaml, other.yaml) }) {
+		if d.kind() != "" && slices.ContainsFunc(in.objects[d.identity()], func(other document) bool { return d.within == other.within && reflect.DeepEqual(d.yaml, other.yaml) }) {
 			continue
 		}
 		in.documents = append(in.documents, d)
 		in.objects[d.identity()] = append(in.objects[d.identity()], d)
+		if d.group() == hyperShiftGroup {
+			in.secrets[d.text("spec", "platform", "openstack", "identityRef", "name")], in.secrets[v1alpha1.DefaultKubeconfigSecret] = true, true
+		}
+		if d.kind() == "HostedCluster" {
+			in.hosts[controlPlaneNamespace(d)] = d.namespace()
+		}
 	}
 }
 
-// mayPropose reports whether a document may be a part of an installation: a workload of a Cinder driver, values of the chart, or a cloud.conf.
-func (d document) mayPropose() bool {
-	template, err := podTemplate(d)
-	return d.carried || d.hasConf() || isWorkload(d.kind()) && (err != nil || hasDriver(template.Spec))
+// ofOpenShift are namespaces in which only OpenShift and who administers it write: whose one is, all are.
+var ofOpenShift = []string{"openshift-cluster-csi-drivers", "openshift-config", "openshift-config-managed", "openshift-cloud-controller-manager"}
+
+// owner is whose a document is. What HyperShift makes beside a control plane belongs to the owner of the HostedCluster.
+func (in *input) owner(d document) string {
+	owner := d.owner()
+	made := d.kind() == "HostedControlPlane" || d.kind() == "Secret" || slices.Contains(slices.Concat(ofHyperShift, operatorWorkloads), d.name())
+	switch {
+	case slices.Contains(ofOpenShift, owner):
+		return ofOpenShift[0]
+	case made && d.within == "":
+		return cmp.Or(in.hosts[owner], owner)
+	}
+	return owner
 }
 
-// choose leaves the installation of the chosen namespaces. Anybody who may create a Deployment can make one that looks like the driver's, and its images
-// and proxy would be proposed. So workloads of several namespaces are taken together only if somebody chose these. Errors: ErrSeveral, ErrFile.
+// choose leaves what belongs to the chosen namespaces. Anybody who may create an object in a namespace can make one that looks like a part of an
+// installation. So what is of several owners is taken together only if somebody chose these. Errors: ErrSeveral, ErrFile.
 func (in *input) choose(chosen []string) error {
+	var owners, namespaces []string
+	for _, d := range slices.Concat(in.documents, in.operators) {
+		if owner := in.owner(d); owner != "" && (d.kind() != "Secret" || in.secrets[d.name()]) {
+			owners, namespaces = appendNew(owners, owner), appendNew(appendNew(namespaces, owner), d.owner())
+		}
+	}
 	for _, namespace := range chosen {
-		if !slices.Contains(in.owners, namespace) {
-			return fmt.Errorf("%w: namespace %q of --old-namespace has no workload of a Cinder driver", ErrFile, namespace)
+		if !slices.Contains(namespaces, namespace) {
+			return fmt.Errorf("%w: namespace %q of --old-namespace has no configuration of a Cinder driver", ErrFile, namespace)
 		}
 	}
 	if len(chosen) == 0 {
-		if len(in.owners) > 1 && slices.ContainsFunc(in.documents, func(d document) bool { return d.owner() != "" && isWorkload(d.kind()) && runsDriver(d) }) {
-			return fmt.Errorf("%w of a Cinder driver, in the namespaces %s; look whose they are, and name those of one with --old-namespace", ErrSeveral, quoted(slices.Sorted(slices.Values(in.owners))))
+		if len(owners) > 1 {
+			return fmt.Errorf("%w of a Cinder driver, in the namespaces %s; look whose they are, and name those of one with --old-namespace", ErrSeveral, quoted(slices.Sorted(slices.Values(owners))))
 		}
 		return nil
 	}
-	others := func(d document) bool { return d.owner() != "" && !slices.Contains(chosen, d.owner()) }
+	others := func(d document) bool {
+		return d.owner() != "" && !slices.Contains(chosen, d.owner()) && !slices.Contains(chosen, in.owner(d))
+	}
 	for _, d := range in.documents {
 		if others(d) {
 			in.notes = append(in.notes, Note{File: d.label(), Key: "the object", Why: "--old-namespace does not name its namespace"})

@@ -49,9 +49,6 @@ func (in *input) survey() (*survey, error) {
 			}
 		case "Infrastructure":
 			f.addInfrastructure(d)
-		case "ConfigMap":
-			f.userConfig = f.userConfig || d.name() == userConfig
-			f.cloudCA = f.cloudCA || d.text("data", caKey) != ""
 		case "PersistentVolume":
 			if err := f.addVolume(d); err != nil {
 				return nil, err
@@ -63,6 +60,12 @@ func (in *input) survey() (*survey, error) {
 		case "":
 			f.clusterID = f.clusterID || d.yaml["clusterID"] != nil && !holdsTemplate(d.yaml["clusterID"])
 			f.withoutZones = f.withoutZones || d.conf == nil && turnsZonesOff(d)
+		}
+	}
+	for _, d := range in.documents {
+		if name := f.wellKnown(d); d.kind() == "ConfigMap" && (name != "" || d.live || d.hasConf()) {
+			f.userConfig = f.userConfig || name == userConfig
+			f.cloudCA = f.cloudCA || d.text("data", caKey) != ""
 		}
 	}
 	f.nodePools = findNodePools(in.documents)

@@ -107,6 +107,9 @@ var changes = []struct {
 		f.Events, f.Cloud.Volume, f.Cloud.Message = nil, &volume, "the backend is out of order"
 		volume.Status = "error"
 	}},
+	{"PersistentVolume of another claim", "bind.other-claim", "belongs to another claim: victim/data", func(f *diagnosis.Readings) {
+		f.Volume.Spec.ClaimRef.Namespace, f.Volume.Spec.ClaimRef.Name = "victim", "data"
+	}},
 	{"not bound yet", "bind.waiting", "not bound", func(f *diagnosis.Readings) { f.Claim.Status.Phase = corev1.ClaimPending }},
 	{"volume was deleted", "volume.missing", "Cinder has no volume", func(f *diagnosis.Readings) { f.Cloud.Missing, f.Cloud.Volume = true, nil }},
 	{"volume was deleted, and no pod uses it", "volume.missing", "Cinder has no volume", func(f *diagnosis.Readings) {

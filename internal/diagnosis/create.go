@@ -255,6 +255,19 @@ func (s *walk) bind() {
 	}
 }
 
+// bindOther says no more about the PersistentVolume than whose it is.
+func (s *walk) bindOther() {
+	ref, name := s.Volume.Spec.ClaimRef, s.Volume.Name
+	what := "PersistentVolume " + name + " belongs to another claim: " + ref.Namespace + "/" + ref.Name
+	if ref.Namespace == s.Namespace && ref.Name == s.Name {
+		what = "PersistentVolume " + name + " belongs to an earlier claim of this name"
+	}
+	s.stop(cause.BindOther, Step{
+		Name: stepBind, What: what, Since: since(s.Claim.CreationTimestamp.Time), Why: "the claim names it in spec.volumeName, which cannot be changed",
+		Do: []string{"delete the claim, and create it without spec.volumeName or with that of a PersistentVolume that no claim has", run("kubectl", "get", "persistentvolumes")},
+	})
+}
+
 func (s *walk) volumeText() string {
 	switch c := s.Cloud; {
 	case c != nil && c.Missing:

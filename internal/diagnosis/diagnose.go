@@ -44,7 +44,10 @@ func Diagnose(f Readings) Report {
 	r := Report{Claim: claimOf(f), Time: f.Now, Cause: None, Steps: []Step{}, Unseen: listed(f.Gaps)}
 	s := &walk{Readings: f, report: &r}
 	steps := []func(){s.claim, s.class, s.source, s.consumer, s.create, s.bind, s.schedule, s.attach, s.mount, s.expand, s.modify, s.compare}
-	if s.deleting() {
+	switch {
+	case f.others():
+		steps = []func(){s.claim, s.bindOther}
+	case s.deleting():
 		steps = []func(){s.claim, s.stillUsed, s.detachAll, s.deleteVolume}
 	}
 	for _, step := range steps {
@@ -129,7 +132,7 @@ func (s *walk) claim() {
 			Name: stepClaim, What: "there is no claim " + s.report.Claim + ", and no PersistentVolume was bound to one",
 			Do: []string{s.inNamespace("get", "pvc")},
 		})
-	case c.Status.Phase == corev1.ClaimLost:
+	case c.Status.Phase == corev1.ClaimLost && !s.others():
 		s.stop(cause.ClaimLost, Step{
 			Name: stepClaim, What: "the claim is Lost", Since: since(c.CreationTimestamp.Time), Why: "PersistentVolume " + c.Spec.VolumeName + " is gone",
 			Do: []string{"if the Cinder volume still exists, create its PersistentVolume again: " + pages.ImportAVolume.String(), run("openstack", "volume", "list", "--name", volumeName(*c))},

@@ -73,9 +73,12 @@ func read(ctx context.Context, from Clients, readings Readings) (Readings, error
 			return Readings{}, err
 		}
 	}
-	if asked == nil {
-		r.readVolume(ctx)
-	} else if c, ref := readings.Claim, asked.Spec.ClaimRef; c != nil && (c.Spec.VolumeName != "" && c.Spec.VolumeName != asked.Name || ref.UID != "" && ref.UID != c.UID) {
+	switch c := readings.Claim; {
+	case asked == nil:
+		if r.readVolume(ctx); readings.others() {
+			return readings, nil
+		}
+	case c != nil && (c.Spec.VolumeName != "" && c.Spec.VolumeName != asked.Name || readings.others()):
 		readings.Claim = nil // the claim of this name is another one, made later
 	}
 	r.readClass(ctx)
@@ -346,13 +349,14 @@ func lastOf(e corev1.Event) time.Time {
 	return at
 }
 
-// readAttachments needs the name of the PersistentVolume only, which the claim has even where the object may not be read.
+// readAttachments needs the name of the PersistentVolume only, which a bound claim has even where the object may not be read. Who writes a claim may
+// give it the name of any other.
 func (r *reader) readAttachments(ctx context.Context) {
 	name := ""
 	switch {
 	case r.readings.Volume != nil:
 		name = r.readings.Volume.Name
-	case r.readings.Claim != nil:
+	case r.readings.Claim != nil && r.readings.Claim.Status.Phase == corev1.ClaimBound:
 		name = r.readings.Claim.Spec.VolumeName
 	}
 	if name == "" {

@@ -40,6 +40,15 @@ type Readings struct {
 	Gaps  []Gap
 }
 
+// others reports whether the PersistentVolume that the claim names belongs to another claim.
+func (f Readings) others() bool {
+	if f.Claim == nil || f.Volume == nil || f.Volume.Spec.ClaimRef == nil {
+		return false
+	}
+	ref := f.Volume.Spec.ClaimRef
+	return ref.Namespace != f.Namespace || ref.Name != f.Name || ref.UID != "" && f.Claim.UID != "" && ref.UID != f.Claim.UID
+}
+
 // Snapshot is a VolumeSnapshot, as far as a claim depends on it.
 type Snapshot struct {
 	Name    string

@@ -103,6 +103,66 @@ func TestAMirrorPodIsNeverTheController(t *testing.T) {
 	}
 }
 
+// A tenant writes names into a claim, a pod and a snapshot. The object of that name counts only if it names the claim too. The world of this test has
+// nothing of the cloud, and VolumeAttachments only where they may be read.
+func TestWhatATenantNamesIsHisOnlyIfItAgrees(t *testing.T) {
+	const volume = `{"metadata": {"name": "pv"}, "spec": {"persistentVolumeReclaimPolicy": "Delete", "csi": {"driver": "cinder.csi.openstack.org", "volumeHandle": "11111111-2222-3333-4444-555555555555"}%s}, "status": {"phase": "%s"}}`
+	const claim = `{"metadata": {"namespace": "evil", "name": "mine", "uid": "a"%s}, "spec": {"volumeName": "pv"}, "status": {"phase": "%s"}}`
+	const deleted = `, "deletionTimestamp": "2026-01-02T03:00:00Z", "finalizers": ["x/y"]`
+	denied := diagnosistest.Answer{Status: http.StatusForbidden, Body: json.RawMessage(`{"message": "forbidden"}`)}
+	attachments := ok(`{"items": [{"metadata": {"name": "csi-1"}, "spec": {"nodeName": "victims-node", "attacher": "cinder.csi.openstack.org", "source": {"persistentVolumeName": "pv"}}, "status": {"attached": true}}]}`)
+	none := ok(`{"items": []}`)
+	for _, test := range []struct {
+		name          string
+		claim, volume diagnosistest.Answer
+		of            diagnosis.Subject
+		other         bool // the cause
+		seen          bool // the attachment
+	}{
+		{"another namespace", ok(claim, "", "Pending"), ok(volume, `, "claimRef": {"namespace": "victim", "name": "mine", "uid": "a"}`, "Bound"), diagnosis.Subject{}, true, false},
+		{"another name", ok(claim, "", "Pending"), ok(volume, `, "claimRef": {"namespace": "evil", "name": "data"}`, "Bound"), diagnosis.Subject{}, true, false},
+		{"an earlier claim", ok(claim, "", "Pending"), ok(volume, `, "claimRef": {"namespace": "evil", "name": "mine", "uid": "b"}`, "Released"), diagnosis.Subject{}, true, false},
+		{"another, of a deleted claim", ok(claim, deleted, "Pending"), ok(volume, `, "claimRef": {"namespace": "victim", "name": "data"}`, "Bound"), diagnosis.Subject{}, true, false},
+		{"another, of a lost claim", ok(claim, "", "Lost"), ok(volume, `, "claimRef": {"namespace": "victim", "name": "data"}`, "Bound"), diagnosis.Subject{}, true, false},
+		{"another, by a pod", ok(claim, "", "Pending"), ok(volume, `, "claimRef": {"namespace": "victim", "name": "data"}`, "Bound"), diagnosis.Subject{Kind: diagnosis.Pod, Namespace: "evil", Name: "p"}, true, false},
+		{"another, by a snapshot", ok(claim, "", "Pending"), ok(volume, `, "claimRef": {"namespace": "victim", "name": "data"}`, "Bound"), diagnosis.Subject{Kind: diagnosis.SnapshotOf, Namespace: "evil", Name: "s"}, true, false},
+		{"one that may not be read", ok(claim, "", "Pending"), denied, diagnosis.Subject{}, false, false},
+		{"the claim's own that may not be read", ok(claim, "", "Bound"), denied, diagnosis.Subject{}, false, true},
+		{"the claim's own", ok(claim, "", "Bound"), ok(volume, `, "claimRef": {"namespace": "evil", "name": "mine", "uid": "a"}`, "Bound"), diagnosis.Subject{}, false, true},
+		{"one that waits for the claim", ok(claim, "", "Pending"), ok(volume, `, "claimRef": {"namespace": "evil", "name": "mine"}`, "Available"), diagnosis.Subject{}, false, true},
+		{"one without a claim", ok(claim, "", "Pending"), ok(volume, "", "Available"), diagnosis.Subject{}, false, true},
+		{"the PersistentVolume of another, by its name", ok(claim, "", "Pending"), ok(volume, `, "claimRef": {"namespace": "evil", "name": "mine", "uid": "b"}`, "Bound"), diagnosis.Subject{Kind: diagnosis.Volume, Name: "pv"}, false, true},
+	} {
+		from := nodeSources(diagnosistest.Replay{
+			"GET /api/v1/namespaces/evil/persistentvolumeclaims/mine": test.claim, "GET /api/v1/persistentvolumes/pv": test.volume,
+			"GET /apis/storage.k8s.io/v1/volumeattachments?limit=500":                attachments,
+			"GET /api/v1/namespaces/evil/pods?limit=500":                             none,
+			"GET /api/v1/namespaces/evil/pods/p":                                     ok(`{"metadata": {"name": "p"}, "spec": {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "mine"}}]}}`),
+			"GET /apis/snapshot.storage.k8s.io/v1/namespaces/evil/volumesnapshots/s": ok(`{"spec": {"source": {"persistentVolumeClaimName": "mine"}}}`),
+		})
+		of := test.of
+		if of.Kind == "" {
+			of = diagnosis.Subject{Kind: diagnosis.Claim, Namespace: "evil", Name: "mine"}
+		}
+		found, err := diagnosis.Find(t.Context(), from.Cluster, of, diagnosis.Given{})
+		if err != nil || len(found) != 1 {
+			t.Fatal(test.name, found, err)
+		}
+		readings, err := diagnosis.ReadSubject(t.Context(), from, found[0])
+		if err != nil {
+			t.Fatal(test.name, err)
+		}
+		report := diagnosis.Diagnose(readings)
+		if got := report.Cause == "bind.other-claim"; got != test.other {
+			t.Errorf("%s: got the cause %s", test.name, report.Cause)
+		}
+		text, _ := json.Marshal([]any{report, readings.Attachments})
+		if got := strings.Contains(string(text), "victims-node"); got != test.seen || test.other && strings.Contains(string(text), "11111111") {
+			t.Errorf("%s: got %s", test.name, text)
+		}
+	}
+}
+
 // evil runs a program where it is not quoted.
 const evil = "$(touch /tmp/owned);`id`#'\" x"
 
