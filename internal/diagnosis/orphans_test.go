@@ -36,7 +36,7 @@ func project(t testing.TB) (c *cloud.Cloud, create func(resource string, body ma
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c, err = cloud.Connect(t.Context(), settings, cloud.Options{}); err != nil {
+	if c, err = cloud.Connect(t.Context(), settings, cloud.Options{Transport: cloud.Bound(http.DefaultTransport)}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
