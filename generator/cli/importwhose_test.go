@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // strangers are what a tenant may create in his namespace. Each would change the proposal, and none runs: the Deployment has no replicas.
@@ -75,13 +77,28 @@ func TestAWorkloadBesideTheOperatorsIsNotTheInstallation(t *testing.T) {
 	}
 }
 
-// What a kubelet makes from a file of its node may say that it is in any namespace.
-func TestImportRefusesAPodThatAKubeletMade(t *testing.T) {
+// What a kubelet makes from a file of its node may say that it is in any namespace. Kubernetes asks for the key of the annotation, not for its value.
+func TestImportLeavesOutAPodThatAKubeletMade(t *testing.T) {
 	b := newBed(t)
-	b.api = besides("/api/v1/pods", `{"metadata": {"namespace": "storage", "name": "p-worker-1", "annotations": {"kubernetes.io/config.mirror": "x"}, "ownerReferences": [{"kind": "Node", "name": "worker-1"}]},
-		"spec": {"nodeName": "worker-1", "containers": [{"name": "p", "image": "x/cinder-csi-plugin:v1"}]}}`)
-	if stdout, stderr, code := b.run(t, "import", "--context", "prod", "--old-namespace", "storage"); code != Usage || stdout != "" || !strings.Contains(stderr, "the kubelet of worker-1 makes it") {
-		t.Errorf("exit %d: %s%s", code, stdout, stderr)
+	b.sim.SetVolumeZones("nova")
+	deployment := "- {apiVersion: apps/v1, kind: Deployment, metadata: {namespace: storage, name: c}, spec: {template: {spec: {containers: [{name: p, image: x/cinder-csi-plugin:v1, args: [--cluster=blue]}]}}}}\n"
+	dump := func(pod string) []string {
+		return []string{"import", b.file(t, "all.yaml", "apiVersion: v1\nkind: List\nitems:\n"+deployment+pod), "--simulated"}
+	}
+	live := []string{"import", "--context", "prod", "--simulated"}
+	b.api = http.HandlerFunc(running)
+	want := map[bool]string{true: b.ok(t, live...), false: b.ok(t, dump("")...)}
+	for _, value := range []string{"", "x"} {
+		pod := `{"apiVersion": "v1", "kind": "Pod", "metadata": {"namespace": "storage", "name": "p-worker-1", "annotations": {"kubernetes.io/config.mirror": "` + value + `"}, "ownerReferences": [{"kind": "Node", "name": "worker-1"}]},
+			"spec": {"nodeName": "worker-1", "nodeSelector": {"kubernetes.io/hostname": "worker-1"}, "containers": [
+				{"name": "p", "image": "x/cinder-csi-plugin:v1", "args": ["--provide-node-service=false"]}, {"name": "a", "image": "evil.example/x/csi-attacher:v1"}]}}`
+		b.api = besides("/api/v1/pods", pod)
+		for isLive, args := range map[bool][]string{true: live, false: dump("- " + strings.ReplaceAll(pod, "\t", " ") + "\n")} {
+			stdout, stderr, code := b.run(t, args...)
+			if code != OK || stdout != want[isLive] || !strings.Contains(stderr, "storage/p-worker-1: the object: left out: its kubelet makes it from a file of the node\n") {
+				t.Errorf("live %t, %q: exit %d, %s, %s", isLive, value, code, cmp.Diff(want[isLive], stdout), stderr)
+			}
+		}
 	}
 }
 

@@ -7,8 +7,6 @@ import (
 	"iter"
 	"net/url"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/cinder-csi/cinder-csi/internal/cluster"
 )
 
@@ -58,10 +56,7 @@ func liveObjects(ctx context.Context, c *cluster.Cluster) ([]map[string]any, err
 			if isWorkload(k.kind) && owned(object) {
 				continue // the workload that made it stands for it
 			}
-			if d := (document{yaml: object}); isWorkload(k.kind) && runsDriver(d) {
-				if k.kind == "Pod" && d.annotation(corev1.MirrorPodAnnotationKey) != "" {
-					return nil, fmt.Errorf("%w: %s runs a Cinder driver, and the kubelet of %s makes it from a file of that node: move the file away first", ErrFile, d.label(), d.text("spec", "template", "spec", "nodeName"))
-				}
+			if d := (document{yaml: object}); isWorkload(k.kind) && runsDriver(d) && !d.ofKubelet() {
 				drivers = append(drivers, d)
 			}
 			all = append(all, object)

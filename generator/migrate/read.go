@@ -69,6 +69,10 @@ type otherKinds struct {
 // keep sorts documents. An object that is there twice, as in a must-gather directory, is kept once.
 func (in *input) keep(documents []document, other *otherKinds) {
 	for _, d := range documents {
+		if d.ofKubelet() {
+			in.notes = append(in.notes, Note{File: d.label(), Key: "the object", Why: "its kubelet makes it from a file of the node"})
+			continue
+		}
 		if !isRead(d) {
 			switch inline := inlineVolumes(d); {
 			case inline > 0:

@@ -13,6 +13,7 @@ type boundedBody struct {
 	ctx        context.Context
 	slots      chan struct{} // one for each large reply
 	most, read int
+	values     int  // the most of them
 	cut        bool // at the limit the body ends, without an error
 	separators separators
 	release    func() // frees the slot; nil while the body has none
@@ -33,8 +34,8 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 	}
 	n, err := b.ReadCloser.Read(p)
 	b.read += n
-	if b.separators.count(p[:n]); b.read > b.most || b.separators.seen > maxSeparators {
-		return 0, fmt.Errorf("%w: more than %d bytes or %d values", ErrTooLarge, b.most, maxSeparators)
+	if b.separators.count(p[:n]); b.read > b.most || b.separators.seen > b.values {
+		return 0, fmt.Errorf("%w: more than %d bytes or %d values", ErrTooLarge, b.most, b.values)
 	}
 	return n, err
 }

@@ -16,6 +16,7 @@ const (
 	maxBody       = 8 << 20   // bytes of a reply
 	maxLogin      = 512 << 10 // bytes of a login reply: catalogs of large clouds have some 100 KiB, and gophercloud decodes them several times
 	maxErrorBody  = 64 << 10  // bytes of a reply that is an error to its reader, who does not see the rest
+	maxCatalog    = 16 << 10  // maxSeparators of a login reply, which gophercloud keeps as values of any type: 2,000 endpoints
 	maxSeparators = 256 << 10 // commas and opening brackets outside strings, which bound the memory of a short JSON text
 	maxObject     = 256 << 10 // bytes of one object, which an RPC keeps while it waits: a volume with 128 metadata entries and 64 attachments has 90 KiB
 	maxMembers    = 8 << 10   // maxSeparators of one object
@@ -67,12 +68,12 @@ func (b bounded) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil || resp.Body == nil {
 		return resp, err
 	}
-	body := &boundedBody{ReadCloser: resp.Body, ctx: req.Context(), slots: b.slots, most: maxBody}
+	body := &boundedBody{ReadCloser: resp.Body, ctx: req.Context(), slots: b.slots, most: maxBody, values: maxSeparators}
 	switch {
 	case !slices.Contains(asked, resp.StatusCode):
 		body.most, body.cut = maxErrorBody, true
 	case strings.HasSuffix(req.URL.Path, "/auth/tokens"):
-		body.most = maxLogin
+		body.most, body.values = maxLogin, maxCatalog
 	}
 	resp.Body = body
 	return resp, nil

@@ -9,8 +9,8 @@ import (
 // A server that refuses a stream and then has no place for another makes net/http dial again within one request, 19,000 times in a minute.
 func TestACloudThatOffersHTTP2IsAskedOverHTTP1(t *testing.T) {
 	t.Parallel()
-	var got string
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = r.Proto }))
+	proto := make(chan string, 1)
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { proto <- r.Proto }))
 	server.EnableHTTP2 = true
 	server.StartTLS()
 	defer server.Close()
@@ -24,7 +24,7 @@ func TestACloudThatOffersHTTP2IsAskedOverHTTP1(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = resp.Body.Close()
-	if got != "HTTP/1.1" {
+	if got := <-proto; got != "HTTP/1.1" {
 		t.Errorf("want HTTP/1.1, got %s", got)
 	}
 }

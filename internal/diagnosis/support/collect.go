@@ -278,7 +278,10 @@ func (c *collector) list(ctx context.Context, p place, api, kind, labels string)
 	case labels != "":
 		for _, text := range all {
 			var o object
-			if json.Unmarshal(text, &o) == nil && o.Metadata.Name != "" && o.Metadata.Annotations[corev1.MirrorPodAnnotationKey] == "" {
+			if json.Unmarshal(text, &o) != nil || o.Metadata.Name == "" {
+				continue
+			}
+			if _, mirror := o.Metadata.Annotations[corev1.MirrorPodAnnotationKey]; !mirror {
 				c.names = append(c.names, o.Metadata.Name)
 			}
 		}

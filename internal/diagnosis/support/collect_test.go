@@ -89,7 +89,7 @@ func installation(s *secrets) *world {
 	controller := pod("cinder-csi-controller-0", "driver", "")
 	plugin := pod("cinder-csi-node-x", "driver", `"volumes": [{"name": "s", "hostPath": {"path": "/var/lib/kubelet/plugins/`+driver+`"}}],`)
 	mirror := func(namespace, name string) string { // a kubelet may make one anywhere, with any labels
-		return `{"metadata": {"namespace": "` + namespace + `", "name": "` + name + `", ` + labels + `, "annotations": {"kubernetes.io/config.mirror": "x"}}, "spec": {"volumes": [{"name": "s", "hostPath": {"path": "/a/plugins/x"}}]}}`
+		return `{"metadata": {"namespace": "` + namespace + `", "name": "` + name + `", ` + labels + `, "annotations": {"kubernetes.io/config.mirror": ""}}, "spec": {"volumes": [{"name": "s", "hostPath": {"path": "/a/plugins/x"}}]}}`
 	}
 	log := func(place string) string {
 		return "I sent\nX-Auth-Token: " + s.plant(place+"header") + "\n{\"auth\": {\"password\": \"" + s.plant(place+"json") + "\"}}\nGET https://u:" + s.plant(place+"url") + "@keystone/v3\n" +

@@ -13,9 +13,11 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -69,10 +71,29 @@ var memoryAttacks = []struct {
 		return honest
 	})},
 	{"a byte a second", attacks["a byte a second"]},
+	{"logins as large as one may be", largeLogin(7_000)},
+	{"logins of more values than one may have", largeLogin(60_000)},
 	{"volumes as large as an answer may be", largeVolume(230_000)},
 	{"volumes as large as an object may be", largeVolume(8_000)},
 	{"volumes of one name with much metadata", largeNamed(fmt.Sprintf(`"metadata": {%s}`, listed(8_000, `"%x": "vvvvvvvvvvvvvvv"`)))},
 	{"volumes of one name with many attachments", largeNamed(fmt.Sprintf(`"attachments": [%s]`, listed(4_000, `{"device": "/dev/disk/%x"}`)))},
+}
+
+// largeLogin answers logins with so many objects in their token, and refuses a token now and then, so that the driver logs in again.
+func largeLogin(objects int) attack {
+	var asked atomic.Int64
+	pad := []byte(`{"token": {"pad": [` + strings.TrimSuffix(strings.Repeat(`{"a":0},`, objects), ",") + `], `)
+	return func(r *http.Request, honest *answered) *answered {
+		switch {
+		case isLogin(r):
+			if _, token, found := bytes.Cut(honest.body, []byte(`"token":`)); found {
+				honest.body = append(slices.Clone(pad), bytes.TrimLeft(token, " ")[1:]...)
+			}
+		case asked.Add(1)%10 == 5:
+			honest.status, honest.body = http.StatusUnauthorized, []byte(`{}`)
+		}
+		return honest
+	}
 }
 
 // notUTF8 is a list whose one name json would make three times as long.
