@@ -1,7 +1,6 @@
 package diagnosis
 
 import (
-	"slices"
 	"strings"
 	"time"
 
@@ -133,17 +132,16 @@ func (s *walk) notReady(step, name string, n *Node) {
 	if server := s.serverOf(n); server != nil && server.Name != "" {
 		which = " " + serverName(server)
 	}
+	do := append([]string{
+		"repair the node; or shut down its server" + which + ", and only then set the taint out-of-service. Kubernetes then deletes its pods and detaches its volumes",
+	}, n.change("stop")...)
+	if n.Alone {
+		do = append(do, run("openstack", "server", "show", "--column", "status", serverWord(n.server())), run("kubectl", "taint", "nodes", nodeNamed(name), outOfService),
+			"remove the taint when the node is back", run("kubectl", "taint", "nodes", nodeNamed(name), outOfService+"-"))
+	}
 	s.stop(cause.NodeNotReady, Step{
-		Name: step, State: Waiting, What: "node " + name + " is not ready, and the volume is attached or wanted there", Since: since(n.Since),
+		Name: step, State: Waiting, What: "node " + name + " is not ready, and the volume is attached or wanted there", Since: since(n.Since), Do: do,
 		Why: "Kubernetes does not detach a volume from a node that does not answer, because the node may still write to it",
-		Do: slices.Concat([]string{
-			"repair the node; or shut down its server" + which + ", and only then set the taint out-of-service. Kubernetes then deletes its pods and detaches its volumes",
-		}, n.change("stop"), []string{
-			run("openstack", "server", "show", "--column", "status", serverWord(n.server())),
-			run("kubectl", "taint", "nodes", nodeNamed(name), outOfService),
-			"remove the taint when the node is back",
-			run("kubectl", "taint", "nodes", nodeNamed(name), outOfService+"-"),
-		}),
 	})
 }
 

@@ -90,12 +90,12 @@ func read(ctx context.Context, from Clients, readings Readings) (Readings, error
 	r.readEvents(ctx)
 	r.readAttachments(ctx)
 	r.readNodes(ctx)
-	r.readFindings(ctx)
 	r.readDriver(ctx)
 	r.readCloud(ctx)
 	r.readMovedAgain(ctx)
 	r.readRivals(ctx)
 	r.readClusterID(ctx)
+	r.readFindings(ctx) // last: pods of a node that do not answer must take no time from what decides about commands
 	return *r.readings, nil
 }
 

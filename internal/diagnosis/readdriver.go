@@ -159,11 +159,13 @@ func (r *reader) readFindings(ctx context.Context) {
 	if r.NodePage == nil || id == "" {
 		return
 	}
+	read := map[string]bool{} // a claim may have many pods on one node
 	for _, pod := range r.readings.Pods {
 		node := r.readings.Nodes[pod.Spec.NodeName]
-		if node == nil {
+		if node == nil || read[pod.Spec.NodeName] {
 			continue
 		}
+		read[pod.Spec.NodeName] = true
 		for _, p := range node.Plugins {
 			r.readUnhealthy(ctx, p, "what the driver on node "+pod.Spec.NodeName+" found wrong with the volume", func(other, reason string) {
 				if other == id {

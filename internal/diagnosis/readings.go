@@ -68,6 +68,7 @@ type Node struct {
 	Seen     bool         // CSINode could be read
 	Provider string       // the server that the provider ID of the node names
 	Rival    string       // another node that names the same server
+	Alone    bool         // no other node names that server; false if nobody compared
 	Plugins  []corev1.Pod // of the driver on the node
 	Finding  string       // what the driver of the node found wrong with the volume: a reason of its metric, or empty
 }

@@ -66,8 +66,11 @@ func (n *Node) conflict(name string) string {
 	return ""
 }
 
-// change are commands that change the server of a node. The first shows it: a node may name any server.
+// change are commands that change the server of a node. The first shows it: a node may name any server. There are none before all nodes were compared.
 func (n *Node) change(verb string) []string {
+	if !n.Alone {
+		return []string{"first find out whether another node names the same server: this run could not read all Nodes and CSINodes. A command to " + verb + " it comes then"}
+	}
 	id := serverWord(n.server())
 	return []string{run("openstack", "server", "show", "--column", "name", "--column", "status", id), run("openstack", "server", verb, id)}
 }
@@ -115,21 +118,25 @@ func (r *reader) namedServers(ctx context.Context, drivers []string) map[string]
 // readRivals compares a node with all others if a command would change its server.
 func (r *reader) readRivals(ctx context.Context) {
 	var named map[string]*Node
+	complete := false
 	for name, n := range r.readings.Nodes {
 		locked := false
 		if c := r.readings.Cloud; c != nil {
 			server := c.Servers[n.server()]
 			locked = server != nil && server.Locked
 		}
-		if n.server() == "" || n.Missing || n.Ready && !locked {
+		if n.server() == "" || (n.Missing || n.Ready) && !locked {
 			continue
 		}
 		if named == nil {
+			before := len(r.readings.Gaps)
 			named = r.namedServers(ctx, []string{r.readings.Driver})
+			complete = len(r.readings.Gaps) == before
 		}
 		if other := named[name]; other != nil {
 			n.Rival = other.Rival
 		}
+		n.Alone = complete && n.Rival == ""
 	}
 }
 

@@ -257,7 +257,7 @@ func TestNoCommandChangesAServerThatANodeAloneNames(t *testing.T) {
 				if server := f.Cloud.Servers[n.Driver.NodeID]; server != nil {
 					f.Cloud.Servers[victim] = &diagnosis.CloudServer{ID: victim, Name: "master-0", Status: server.Status, Locked: server.Locked, Missing: server.Missing}
 				}
-				n.Provider, n.Rival = test.provider(n.Driver.NodeID), test.rival
+				n.Provider, n.Rival, n.Alone = test.provider(n.Driver.NodeID), test.rival, test.rival == ""
 				n.Driver.NodeID = victim
 			}
 			r := diagnosis.Diagnose(f)
@@ -307,6 +307,38 @@ func TestAServerThatTwoNodesNameIsAConflict(t *testing.T) {
 			if report := diagnose(t, r, sources(t, r, world)); (report.Cause == "server.conflict") != test.want {
 				t.Errorf("%s, %s: got %s", name, says, report.Cause)
 			}
+		}
+	}
+}
+
+// A list that fails, also for want of time, compares nothing. A node can hold the pages that are read of its pods, and a CSINode can outlive its node.
+func TestWithoutAComparisonNoCommandChangesAServer(t *testing.T) {
+	denied := diagnosistest.Answer{Status: http.StatusForbidden, Body: json.RawMessage(`{"message": "forbidden"}`)}
+	for _, test := range []struct {
+		recording, path string
+		answer          diagnosistest.Answer
+		commands        bool
+	}{
+		{recording: "node-lost", commands: true},
+		{"node-lost", nodesPath, denied, false},
+		{"node-lost", csiNodesPath, denied, false},
+		{recording: "server-locked", commands: true},
+		{"server-locked", nodesPath, denied, false},
+		{"server-locked", csiNodesPath, denied, false},
+		{"server-locked", "GET /api/v1/nodes/server-locked-a", diagnosistest.Answer{Status: http.StatusNotFound, Body: json.RawMessage(`{"message": "not found"}`)}, true},
+	} {
+		r := recordings(t)[test.recording]
+		world := diagnosistest.Replay(maps.Clone(r.Cluster))
+		if test.path != "" {
+			world[test.path] = test.answer
+		}
+		report := diagnose(t, r, sources(t, r, world))
+		text := strings.Join(report.Steps[len(report.Steps)-1].Do, "\n")
+		if got := strings.Contains(text, "$ openstack server stop ") || strings.Contains(text, "$ openstack server unlock ") || strings.Contains(text, "$ kubectl taint"); got != test.commands {
+			t.Errorf("%s without %s: want commands %t, got %s: %s", test.recording, test.path, test.commands, report.Cause, text)
+		}
+		if !test.commands && !strings.Contains(text, "find out whether another node names the same server") {
+			t.Errorf("%s without %s: got %s", test.recording, test.path, text)
 		}
 	}
 }
