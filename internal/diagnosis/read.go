@@ -305,9 +305,11 @@ func uses(p corev1.Pod, claim string) bool {
 	return slices.ContainsFunc(p.Spec.Volumes, func(v corev1.Volume) bool { return claimOfVolumeOf(p, v) == claim })
 }
 
-// claimOfVolumeOf is the claim of a volume of a pod; empty if it has none. That of a generic ephemeral volume is named for pod and volume.
+// claimOfVolumeOf is the claim of a volume of a pod; empty if it has none. That of a generic ephemeral volume is named for pod and volume. No claim is
+// made for a pod that a kubelet makes from a file.
 func claimOfVolumeOf(p corev1.Pod, v corev1.Volume) string {
 	switch {
+	case isMirror(p):
 	case v.PersistentVolumeClaim != nil:
 		return v.PersistentVolumeClaim.ClaimName
 	case v.Ephemeral != nil:

@@ -89,10 +89,12 @@ func (r *reader) controllersIn(ctx context.Context, namespace string) []corev1.P
 
 // withoutMirrors leaves out mirror pods. A kubelet may make one in any namespace and with any labels, and Kubernetes keeps the annotation.
 func withoutMirrors(pods []corev1.Pod) []corev1.Pod {
-	return slices.DeleteFunc(pods, func(p corev1.Pod) bool {
-		_, mirror := p.Annotations[corev1.MirrorPodAnnotationKey]
-		return mirror
-	})
+	return slices.DeleteFunc(pods, isMirror)
+}
+
+func isMirror(p corev1.Pod) bool {
+	_, mirror := p.Annotations[corev1.MirrorPodAnnotationKey]
+	return mirror
 }
 
 // trusted are the pods whose account a ClusterRoleBinding of the driver names. Anybody may give a pod the labels of the controller; only an

@@ -311,6 +311,21 @@ func TestAServerThatTwoNodesNameIsAConflict(t *testing.T) {
 	}
 }
 
+// A kubelet may make one in any namespace.
+func TestAMirrorPodUsesNoClaim(t *testing.T) {
+	r := recordings(t)["nothing-hangs"]
+	world := diagnosistest.Replay(maps.Clone(r.Cluster))
+	want := diagnose(t, r, sources(t, r, world))
+	path := "GET /api/v1/namespaces/nothing-hangs/pods?limit=500"
+	a := world[path]
+	a.Body = []byte(strings.Replace(string(a.Body), `"items": [`, `"items": [{"metadata": {"name": "p", "namespace": "nothing-hangs", "annotations": {"kubernetes.io/config.mirror": ""}}, "spec": {
+		"nodeName": "evil", "containers": [{"name": "c", "image": "c"}], "volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]}, "status": {"phase": "Pending"}},`, 1))
+	world[path] = a
+	if got := diagnose(t, r, sources(t, r, world)); got.Cause != want.Cause || len(got.Steps) != len(want.Steps) {
+		t.Errorf("got %s: %+v", got.Cause, got.Steps)
+	}
+}
+
 // A list that fails, also for want of time, compares nothing. A node can hold the pages that are read of its pods, and a CSINode can outlive its node.
 func TestWithoutAComparisonNoCommandChangesAServer(t *testing.T) {
 	denied := diagnosistest.Answer{Status: http.StatusForbidden, Body: json.RawMessage(`{"message": "forbidden"}`)}

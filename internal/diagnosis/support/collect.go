@@ -363,7 +363,12 @@ func (c *collector) logsOf(ctx context.Context, p diagnosis.DriverPod) {
 		c.gap("the logs of pod "+p.Pod, err)
 		return
 	}
+	read := map[string]bool{} // its kubelet writes the status, and may name a container twice
 	for _, s := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+		if read[s.Name] {
+			continue
+		}
+		read[s.Name] = true
 		file := at.prefix + "logs/" + at.namespace + "/" + name + "/" + s.Name
 		c.log(ctx, at, name, s.Name, file+".log", false)
 		if s.RestartCount > 0 {

@@ -84,7 +84,7 @@ func installation(s *secrets) *world {
 		return `{"metadata": {"namespace": "cinder-csi", "name": "` + name + `", ` + labels + `, ` + annotations(name) + `}, "spec": {"serviceAccountName": "c", "nodeName": "n1", ` + extra + `
 			"containers": [{"name": "` + container + `", "image": "cinder-csi-driver", "args": ["--http-endpoint=:9280", "--password=` + s.plant(name+"arg") + `", "--token", "` + s.plant(name+"word") + `"],
 				"env": [{"name": "OS_PASSWORD", "value": "` + s.plant(name+"env") + `"}, {"name": "HTTPS_PROXY", "value": "http://u:` + s.plant(name+"proxy") + `@proxy:3128"}]}]},
-			"status": {"conditions": [{"type": "Ready", "status": "True"}], "containerStatuses": [{"name": "` + container + `", "restartCount": 1}]}}`
+			"status": {"conditions": [{"type": "Ready", "status": "True"}], "containerStatuses": [{"name": "` + container + `", "restartCount": 1}, {"name": "` + container + `", "restartCount": 1}]}}`
 	}
 	controller := pod("cinder-csi-controller-0", "driver", "")
 	plugin := pod("cinder-csi-node-x", "driver", `"volumes": [{"name": "s", "hostPath": {"path": "/var/lib/kubelet/plugins/`+driver+`"}}],`)
