@@ -80,10 +80,10 @@ test-root: ## as root: the packages of make test that have tests of real devices
 	$(MAKE) test COUNT=1 PACKAGES='$(filter-out ./test/suite/driver,$(ROOT:%=./%))'
 	$(MAKE) test COUNT=1 PACKAGES=./test/suite/driver RUN='^($(ROOT_DRIVER))$$$$'
 
-# What is cheap comes first. Vet also reads every dependency. That takes minutes for the three modules below test/ that build Kubernetes or kubectl, so
-# they are not vetted here (gofumpt reads their files). test/kit/strict is vetted where test/kit/kit.mk builds it, test/suite/external/e2e by
-# test/suite/external/build.sh. test/kit/render is not: its only code is one call of kubectl, which the compiler checks. No file is left out by a tag
-# of tests, so one vet reads all; what only tagged tests use shows without them (U1000). GOGC=400 as for test, above.
+# What is cheap comes first. Vet also reads every dependency. So a module below test/ that the gate does not build is vetted where its target builds
+# it, or not at all where that takes minutes: those that build Kubernetes or kubectl (gofumpt reads their files). test/kit/strict is vetted by
+# test/kit/kit.mk, test/suite/external/e2e by test/suite/external/build.sh. No file is left out by a tag of tests, so one vet reads all; what only
+# tagged tests use shows without them (U1000). GOGC=400 as for test, above.
 lint: export GOGC := 400
 lint: ## format, prose, shell scripts, module files, vet of every build tag, staticcheck
 	@unformatted=$$($(TOOL) gofumpt -l $(GOFILES)); [ -z "$$unformatted" ] || { echo "not gofumpt's format: $$unformatted" >&2; exit 1; }
@@ -93,9 +93,7 @@ lint: ## format, prose, shell scripts, module files, vet of every build tag, sta
 	go mod verify
 	go vet -tags '$(TAGS),$(TEST_TAGS)' ./...
 	cd test/suite/sanity && go vet ./...
-	cd test/suite/html && go vet ./...
 	cd test/suite/examples && go vet -tags '$(TAGS),crds' ./...
-	cd test/bed/cluster/programs && go vet ./...
 	$(TOOL) staticcheck -checks U1000 ./...
 	$(TOOL) staticcheck -tags '$(TAGS),$(TEST_TAGS)' ./...
 

@@ -91,7 +91,7 @@ HTML_SCREENSHOTS ?= bin/html
 test-html: build ## as root on Debian: the HTML pages in Chromium; screenshots in bin/html
 	@command -v chromium >/dev/null || { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 install -y -qq --no-install-recommends chromium fonts-dejavu-core >/dev/null; }
 	mkdir -p $(HTML_SCREENSHOTS)
-	cd test/suite/html && go test -count 1 -timeout 10m -generator "$(abspath bin/cinder-csi-generator)" -screenshots "$(abspath $(HTML_SCREENSHOTS))"
+	cd test/suite/html && go vet ./... && go test -count 1 -timeout 10m -generator "$(abspath bin/cinder-csi-generator)" -screenshots "$(abspath $(HTML_SCREENSHOTS))"
 
 ##@ Prove it with the tools of users
 .PHONY: test-render test-strict test-monitoring

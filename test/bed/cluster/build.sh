@@ -12,6 +12,7 @@ source lib/version-flags.sh
 flags=$(version_flags "$(cd programs && go list -m -f '{{.Version}}' k8s.io/kubernetes)")
 
 mkdir -p "$bin"
+(cd programs && go vet ./...)
 (cd programs && go build -trimpath -ldflags "$flags" -o "$bin/" tool ./...)
 (cd provisioner && go build -trimpath -ldflags "-s -w" -o "$bin/" tool)
 ln -sf server "$bin/etcd"
