@@ -37,6 +37,15 @@ func attachError(message string) *storagev1.VolumeError {
 	return &storagev1.VolumeError{Message: message}
 }
 
+// undeletable is a deleted claim whose volume Cinder could not delete, in cluster blue.
+func undeletable(f *diagnosis.Readings, mark string) {
+	f.Pods, f.Attachments, f.Cloud.Attachments = nil, nil, nil
+	f.Claim = nil
+	f.Volume.Status.Phase, f.Volume.Spec.PersistentVolumeReclaimPolicy = corev1.VolumeReleased, corev1.PersistentVolumeReclaimDelete
+	f.ClusterID, f.Cloud.Volume.Status = "blue", "error_deleting"
+	f.Cloud.Volume.Metadata = map[string]string{"cinder.csi.openstack.org/cluster": mark}
+}
+
 // attaching makes the VolumeAttachment of a running pod one that is not attached.
 func attaching(f *diagnosis.Readings, message string) {
 	f.Pods[0].Status.Conditions = nil
@@ -123,6 +132,8 @@ var changes = []struct {
 		f.Cloud.Volume.Status = "error"
 	}},
 	{"volume in error", "volume.error", "is error", func(f *diagnosis.Readings) { f.Cloud.Volume.Status = "error" }},
+	{"Cinder cannot delete the volume", "volume.delete-error", "error_deleting", func(f *diagnosis.Readings) { undeletable(f, "blue") }},
+	{"Cinder cannot delete another cluster's volume", "volume.other-cluster", `mark of cluster "green"`, func(f *diagnosis.Readings) { undeletable(f, "green") }},
 	{"attach fails", "attach.host", "FailedPrecondition", func(f *diagnosis.Readings) {
 		attaching(f, "rpc error: code = FailedPrecondition desc = attach: the host failed to attach the volume [attach.host]")
 	}},

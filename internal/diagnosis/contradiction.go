@@ -134,9 +134,18 @@ func (s *walk) compare() {
 		})
 		return
 	}
-	if mark := c.Volume.Metadata[contract.MetadataCluster]; mark != "" && s.ClusterID != "" && mark != s.ClusterID {
+	s.otherCluster(stepCompare)
+}
+
+// otherCluster stops the walk if the volume has the mark of another cluster. No step before it may print a command that changes the volume.
+func (s *walk) otherCluster(step string) {
+	if s.Cloud == nil || s.Cloud.Volume == nil {
+		return
+	}
+	v := s.Cloud.Volume
+	if mark := v.Metadata[contract.MetadataCluster]; mark != "" && s.ClusterID != "" && mark != s.ClusterID {
 		s.stop(cause.VolumeOtherCluster, Step{
-			Name: stepCompare, What: fmt.Sprintf("Cinder volume %s has the mark of cluster %q; the driver of this cluster has %q", c.Volume.ID, mark, s.ClusterID),
+			Name: step, What: fmt.Sprintf("Cinder volume %s has the mark of cluster %q; the driver of this cluster has %q", v.ID, mark, s.ClusterID),
 			Why: "another cluster made the volume, or the driver had another cluster ID then",
 			Do: append([]string{
 				"make sure that the other cluster does not use the volume. If it is this cluster's now, change the mark: " + pages.SeveralClusters.String(),

@@ -174,6 +174,9 @@ func (s *walk) deleteVolume() {
 		s.done(stepDelete, "PersistentVolume %s has reclaim policy Retain: the volume stays; %s", v.Name, s.volumeText())
 		return
 	}
+	if s.otherCluster(stepDelete); s.blocked {
+		return
+	}
 	failed, o := s.event("VolumeFailedDelete"), s.operation("DeleteVolume")
 	began := v.CreationTimestamp.Time
 	switch {
