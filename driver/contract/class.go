@@ -209,18 +209,18 @@ func CheckText(field, value string) error {
 	return nil
 }
 
-// maxAllMetadata limits the metadata of one object, in bytes of an answer of Cinder, which writes other letters as \u1234. Cinder has no limit. Package
-// cloud refuses an object that is eight times as large, and every list of the project shows it.
+// maxAllMetadata limits the metadata of one object, in bytes of an answer of Cinder, which writes letters that are not ASCII as \u1234. Cinder has no
+// limit of its own. Package cloud refuses an object that is eight times as large, and then every list of the project that shows it.
 const maxAllMetadata = 32 << 10
 
-// CheckMetadataSize reports metadata that is too large for one object.
+// CheckMetadataSize reports metadata that is too large together for one object.
 func CheckMetadataSize(metadata map[string]string) error {
 	size := 0
 	for key, value := range metadata {
 		size += len(strconv.QuoteToASCII(key)) + len(strconv.QuoteToASCII(value))
 	}
 	if size > maxAllMetadata {
-		return fmt.Errorf("the metadata has %d bytes, %d of them allowed", size, maxAllMetadata)
+		return fmt.Errorf("all metadata together has %d bytes as Cinder writes it (ä is \\u00e4), and may have %d; remove some", size, maxAllMetadata)
 	}
 	return nil
 }

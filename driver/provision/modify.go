@@ -51,12 +51,8 @@ func (s *Service) Modify(ctx context.Context, id volume.ID, c Change) (err error
 	if v.Status.Meaning().Extend == volume.BeingDeleted {
 		return volume.Errorf(volume.NotFound, "volume %s is being deleted", id).Op("modify")
 	}
-	all := c.missing(v)
-	if len(all) > 0 {
-		maps.Insert(all, maps.All(v.Metadata))
-	}
-	if err := contract.CheckMetadataSize(all); err != nil {
-		return volume.Errorf(volume.InvalidArgument, "volume %s: with that of the class, %w", id, err).Op("modify")
+	if err := c.checkSize(v); err != nil {
+		return err
 	}
 	wrote := false
 	defer func() {
@@ -84,7 +80,22 @@ func (s *Service) Modify(ctx context.Context, id volume.ID, c Change) (err error
 	return s.removeMetadata(ctx, v, c.Remove)
 }
 
-// missing is the metadata that v lacks.
+// checkSize refuses metadata that is too large together with what v has. What is large already does not stop a change of something else.
+func (c Change) checkSize(v volume.Volume) error {
+	missing := c.missing(v)
+	if len(missing) == 0 {
+		return nil
+	}
+	all := map[string]string{}
+	maps.Copy(all, v.Metadata)
+	maps.Copy(all, missing)
+	if err := contract.CheckMetadataSize(all); err != nil {
+		return volume.Errorf(volume.InvalidArgument, "volume %s, with what the class adds: %w", v.ID, err).Op("modify")
+	}
+	return nil
+}
+
+// missing is the metadata of the change that v lacks, or has with another value.
 func (c Change) missing(v volume.Volume) map[string]string {
 	missing := map[string]string{}
 	for key, value := range c.Metadata {

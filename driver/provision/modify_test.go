@@ -1,6 +1,7 @@
 package provision
 
 import (
+	"maps"
 	"strconv"
 	"strings"
 	"testing"
@@ -140,6 +141,14 @@ func TestModifyWaitsForARetypeInProgress(t *testing.T) {
 	})
 }
 
+func numberedMetadata(n int, value string) map[string]string {
+	m := map[string]string{}
+	for i := range n {
+		m[strconv.Itoa(i)] = value
+	}
+	return m
+}
+
 func TestModifyRefuses(t *testing.T) {
 	refused := volume.Errorf(volume.Conflict, "Retype needs volume to be in available or in-use state")
 	for name, test := range map[string]struct {
@@ -154,11 +163,10 @@ func TestModifyRefuses(t *testing.T) {
 		"no volume's id":         {id: "vol", kind: volume.NotFound},
 		"a volume that is going": {id: cloudtest.VolumeID(1), before: func(c *cloudtest.Cloud) { c.Put(cloudtest.OwnVolume(1, volume.Deleting)) }, kind: volume.NotFound, text: "being deleted"},
 		"metadata without end": {id: cloudtest.VolumeID(1), change: Change{Metadata: map[string]string{"b": strings.Repeat("本", 255)}}, before: func(c *cloudtest.Cloud) {
-			c.Change(cloudtest.VolumeID(1), func(v *volume.Volume) {
-				for i := range 21 {
-					v.Metadata[strconv.Itoa(i)] = strings.Repeat("本", 255)
-				}
-			})
+			c.Change(cloudtest.VolumeID(1), func(v *volume.Volume) { maps.Copy(v.Metadata, numberedMetadata(21, strings.Repeat("本", 255))) })
+		}, kind: volume.InvalidArgument, text: "bytes"},
+		"values that grow": {id: cloudtest.VolumeID(1), change: Change{Metadata: numberedMetadata(22, strings.Repeat("本", 255))}, before: func(c *cloudtest.Cloud) {
+			c.Change(cloudtest.VolumeID(1), func(v *volume.Volume) { maps.Copy(v.Metadata, numberedMetadata(22, "a")) })
 		}, kind: volume.InvalidArgument, text: "bytes"},
 		"an unknown type":           {id: cloudtest.VolumeID(1), change: Change{Type: "fsat"}, kind: volume.InvalidArgument, text: "did you mean fast?"},
 		"types that cannot be read": {id: cloudtest.VolumeID(1), change: Change{Type: "fast"}, before: func(c *cloudtest.Cloud) { c.Fail["Types"] = volume.Errorf(volume.Unavailable, "out") }, kind: volume.Unavailable},
