@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"testing"
 
 	"github.com/cinder-csi/cinder-csi/internal/diagnosis"
@@ -30,16 +31,44 @@ func TestWhatTheNodeFoundWrongWithTheVolumeIsTheCause(t *testing.T) {
 					"containers": [{"name": "driver", "args": ["--driver-name=cinder.csi.openstack.org"], "ports": [{"name": "metrics", "containerPort": 29603}]}],
 					"volumes": [{"name": "plugin-dir", "hostPath": {"path": "/var/lib/kubelet/plugins/cinder.csi.openstack.org"}}]},
 				"status": {"conditions": [{"type": "Ready", "status": "True"}]}}]}`)}
-			from := sources(t, r, diagnosistest.Replay(r.Cluster))
+			const claims = "GET /api/v1/namespaces/nothing-hangs/pods?limit=500"
+			var list struct{ Items []json.RawMessage }
+			if err := json.Unmarshal(r.Cluster[claims].Body, &list); err != nil || len(list.Items) == 0 {
+				t.Fatal(err)
+			}
+			twice, _ := json.Marshal(map[string]any{"items": append(list.Items, list.Items...)}) // two pods of the claim on the node
+			r.Cluster[claims] = diagnosistest.Answer{Status: 200, Body: twice}
+			read := 0
+			from := sources(t, r, before(func(path string) {
+				if read > 0 {
+					t.Errorf("asks for %s after a page that may take all the time", path)
+				}
+			}, diagnosistest.Replay(r.Cluster)))
 			from.NodePage = func(_ context.Context, namespace, pod string, port int, path string) ([]byte, error) {
 				if namespace != "cinder-csi-node" || pod != "cinder-csi-node-x" || port != 29603 || path != "/metrics" {
 					t.Errorf("reads %s of %s/%s, port %d", path, namespace, pod, port)
 				}
+				read++
 				return []byte(c.page), nil
 			}
 			if got := diagnose(t, r, from).Cause; got != c.want {
 				t.Errorf("want %s, got %s", c.want, got)
 			}
+			if read != 1 {
+				t.Errorf("read the page of one pod %d times", read)
+			}
 		})
 	}
 }
+
+// before calls a function with the path of each request.
+func before(each func(path string), next http.RoundTripper) http.RoundTripper {
+	return roundTrip(func(r *http.Request) (*http.Response, error) {
+		each(r.URL.Path)
+		return next.RoundTrip(r)
+	})
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

@@ -135,7 +135,7 @@ func (s *walk) notReady(step, name string, n *Node) {
 	do := append([]string{
 		"repair the node; or shut down its server" + which + ", and only then set the taint out-of-service. Kubernetes then deletes its pods and detaches its volumes",
 	}, n.change("stop")...)
-	if n.Alone {
+	if n.compared() {
 		do = append(do, run("openstack", "server", "show", "--column", "status", serverWord(n.server())), run("kubectl", "taint", "nodes", nodeNamed(name), outOfService),
 			"remove the taint when the node is back", run("kubectl", "taint", "nodes", nodeNamed(name), outOfService+"-"))
 	}

@@ -341,6 +341,7 @@ func TestWithoutAComparisonNoCommandChangesAServer(t *testing.T) {
 		{"server-locked", nodesPath, denied, false},
 		{"server-locked", csiNodesPath, denied, false},
 		{"server-locked", "GET /api/v1/nodes/server-locked-a", diagnosistest.Answer{Status: http.StatusNotFound, Body: json.RawMessage(`{"message": "not found"}`)}, true},
+		{"node-lost", "GET /apis/storage.k8s.io/v1/csinodes/node-lost-a", denied, true}, // no server is known: the command has a placeholder
 	} {
 		r := recordings(t)[test.recording]
 		world := diagnosistest.Replay(maps.Clone(r.Cluster))
