@@ -31,9 +31,6 @@ const maxNamed = 16
 // of package cloud.
 const pageLimit = 1000
 
-// smallestPage is one whose objects may all be as large as package cloud allows.
-const smallestPage = 30
-
 func limited(query url.Values) url.Values {
 	query = maps.Clone(query)
 	if query.Get("limit") == "" {
@@ -78,7 +75,7 @@ func (l list[T]) page(ctx context.Context, query url.Values) ([]T, bool, error) 
 		r.verb, r.object = "find "+l.noun+" by name", l.noun+"s named "+strconv.Quote(name)
 	}
 	page, more, err := l.send(ctx, r)
-	for limit, _ := strconv.Atoi(query.Get("limit")); errors.Is(err, cloud.ErrTooLarge) && limit > smallestPage; { // large objects are no reason to have no list
+	for limit, _ := strconv.Atoi(query.Get("limit")); errors.Is(err, cloud.ErrTooLarge) && limit > cloud.SmallestPage; { // large objects are no reason to have no list
 		limit /= 4
 		query.Set("limit", strconv.Itoa(limit))
 		page, more, err = l.send(ctx, r)

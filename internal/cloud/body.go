@@ -13,7 +13,7 @@ type boundedBody struct {
 	ctx        context.Context
 	slots      chan struct{} // one for each large reply
 	most, read int
-	values     int  // the most of them
+	values     int  // the most that the JSON text may have
 	cut        bool // at the limit the body ends, without an error
 	separators separators
 	release    func() // frees the slot; nil while the body has none

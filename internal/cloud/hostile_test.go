@@ -260,6 +260,28 @@ func TestTwoLargeAnswersAreReadAtATimeAndSmallOnesDoNotWait(t *testing.T) {
 	})
 }
 
+// A cloud of 20 regions with 25 services, each with three interfaces, as Keystone shows an endpoint.
+func TestALargeCatalogFits(t *testing.T) {
+	t.Parallel()
+	k := &keystone{catalog: catalog()}
+	for i := range 24 {
+		var all []map[string]any
+		for region := range 20 {
+			for _, kind := range []string{"public", "internal", "admin"} {
+				e := endpoint(fmt.Sprint("r", region), kind, "https://service.region.example.com/v3/0123456789abcdef0123456789abcdef")
+				e["id"] = "0123456789abcdef0123456789abcdef"
+				all = append(all, e)
+			}
+		}
+		k.catalog = append(k.catalog, service(fmt.Sprint("service-", i), all...))
+	}
+	c, err := Connect(t.Context(), k.serve(t), Options{Wrap: Bound})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Close()
+}
+
 // TestAFullPageOfVolumesFits uses a volume as Cinder shows it to an administrator (Cinder API reference, "List accessible volumes
 // with details"). It has three attachments and ten metadata entries, and IDs and names of the usual lengths.
 func TestAFullPageOfVolumesFits(t *testing.T) {

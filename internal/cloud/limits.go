@@ -24,6 +24,9 @@ const (
 	largeBodies   = 2         // slots: larger replies that are read and decoded at a time
 )
 
+// SmallestPage is how many objects of a list fit into one reply however large each is.
+const SmallestPage = maxBody/maxObject - 1
+
 // ErrTooLarge means that a reply has more than the limits of one. A list may be read in smaller pages.
 var ErrTooLarge = errors.New("the reply is too large")
 

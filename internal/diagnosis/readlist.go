@@ -113,7 +113,7 @@ func cinderList[T any](ctx context.Context, r *reader, resource, microversion st
 			return r.send(ctx, "block-storage", microversion, resource+"/detail?"+query.Encode(), &page)
 		}
 		err := read()
-		for ; errors.Is(err, cloud.ErrTooLarge) && limit > smallestPage; err = read() {
+		for ; errors.Is(err, cloud.ErrTooLarge) && limit > cloud.SmallestPage; err = read() {
 			limit /= 4
 		}
 		if err != nil {
@@ -129,6 +129,3 @@ func cinderList[T any](ctx context.Context, r *reader, resource, microversion st
 
 // pageOfCinder is the most that Cinder gives in one page by default (osapi_max_limit).
 const pageOfCinder = 1000
-
-// smallestPage is one whose objects may all be as large as package cloud allows.
-const smallestPage = 30

@@ -71,18 +71,20 @@ var memoryAttacks = []struct {
 		return honest
 	})},
 	{"a byte a second", attacks["a byte a second"]},
-	{"logins as large as one may be", largeLogin(7_000)},
-	{"logins of more values than one may have", largeLogin(60_000)},
+	{"logins as large as one may be", largeLogin(160, 50)},
+	{"logins of more values than one may have", largeLogin(2_000, 50)},
 	{"volumes as large as an answer may be", largeVolume(230_000)},
 	{"volumes as large as an object may be", largeVolume(8_000)},
 	{"volumes of one name with much metadata", largeNamed(fmt.Sprintf(`"metadata": {%s}`, listed(8_000, `"%x": "vvvvvvvvvvvvvvv"`)))},
 	{"volumes of one name with many attachments", largeNamed(fmt.Sprintf(`"attachments": [%s]`, listed(4_000, `{"device": "/dev/disk/%x"}`)))},
 }
 
-// largeLogin answers logins with so many objects in their token, and refuses a token now and then, so that the driver logs in again.
-func largeLogin(objects int) attack {
+// largeLogin answers logins with so many objects in their token, one in the other to that depth, which gophercloud keeps as maps. It refuses a token
+// now and then, so that the driver logs in again.
+func largeLogin(objects, depth int) attack {
 	var asked atomic.Int64
-	pad := []byte(`{"token": {"pad": [` + strings.TrimSuffix(strings.Repeat(`{"a":0},`, objects), ",") + `], `)
+	object := strings.Repeat(`{"":`, depth) + "0" + strings.Repeat("}", depth) + ","
+	pad := []byte(`{"token": {"pad": [` + strings.TrimSuffix(strings.Repeat(object, objects), ",") + `], `)
 	return func(r *http.Request, honest *answered) *answered {
 		switch {
 		case isLogin(r):
