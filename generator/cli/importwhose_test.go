@@ -95,7 +95,7 @@ func TestImportLeavesOutAPodThatAKubeletMade(t *testing.T) {
 		b.api = besides("/api/v1/pods", pod)
 		for isLive, args := range map[bool][]string{true: live, false: dump("- " + strings.ReplaceAll(pod, "\t", " ") + "\n")} {
 			stdout, stderr, code := b.run(t, args...)
-			if code != OK || stdout != want[isLive] || !strings.Contains(stderr, "storage/p-worker-1: the object: left out: its kubelet makes it from a file of the node\n") {
+			if code != OK || stdout != want[isLive] || !strings.Contains(stderr, "storage/p-worker-1: the object: left out: its kubelet makes it from a file of the node; if that is the installation, name the file\n") {
 				t.Errorf("live %t, %q: exit %d, %s, %s", isLive, value, code, cmp.Diff(want[isLive], stdout), stderr)
 			}
 		}

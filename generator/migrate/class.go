@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -193,14 +192,6 @@ func (p *proposal) readSnapshotClass(d document) error {
 	}
 	p.Spec.Snapshots.Classes = map[string]v1alpha1.SnapshotClass{d.name(): kept}
 	return nil
-}
-
-// ofKubelet is whether a kubelet made an object from a file of its node. Kubernetes asks for the key alone, so a node may leave the value empty.
-func (d document) ofKubelet() bool {
-	metadata, _ := d.yaml["metadata"].(map[string]any)
-	annotations, _ := metadata["annotations"].(map[string]any)
-	_, mirror := annotations[corev1.MirrorPodAnnotationKey]
-	return mirror
 }
 
 func (d document) annotation(key string) string { return d.text("metadata", "annotations", key) }

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/internal/cluster"
 	"github.com/cinder-csi/cinder-csi/internal/pages"
@@ -70,7 +72,7 @@ type otherKinds struct {
 func (in *input) keep(documents []document, other *otherKinds) {
 	for _, d := range documents {
 		if d.ofKubelet() {
-			in.notes = append(in.notes, Note{File: d.label(), Key: "the object", Why: "its kubelet makes it from a file of the node"})
+			in.notes = append(in.notes, Note{File: d.label(), Key: "the object", Why: "its kubelet makes it from a file of the node; if that is the installation, name the file"})
 			continue
 		}
 		if !isRead(d) {
@@ -105,6 +107,14 @@ func (in *input) keep(documents []document, other *otherKinds) {
 			in.hosts[controlPlaneNamespace(d)] = d.namespace()
 		}
 	}
+}
+
+// ofKubelet is whether a kubelet made an object from a file of its node. Kubernetes asks for the key alone, so a node may leave the value empty.
+func (d document) ofKubelet() bool {
+	metadata, _ := d.yaml["metadata"].(map[string]any)
+	annotations, _ := metadata["annotations"].(map[string]any)
+	_, mirror := annotations[corev1.MirrorPodAnnotationKey]
+	return mirror
 }
 
 // ofOpenShift are namespaces in which only OpenShift and who administers it write: whose one is, all are.
