@@ -82,7 +82,8 @@ test-root: ## as root: the packages of make test that have tests of real devices
 
 # What is cheap comes first. Vet also reads every dependency. So a module below test/ that the gate does not build is vetted where its target builds
 # it, or not at all where that takes minutes: those that build Kubernetes or kubectl (gofumpt reads their files). test/kit/strict is vetted by
-# test/kit/kit.mk, test/suite/external/e2e by test/suite/external/build.sh. No file is left out by a tag of tests, so one vet reads all; what only
+# test/kit/kit.mk, test/suite/external/e2e by test/suite/external/build.sh. test/kit/render is not: its only code is one call of kubectl, which the
+# compiler checks. No file is left out by a tag of tests, so one vet reads all; what only
 # tagged tests use shows without them (U1000). GOGC=400 as for test, above.
 lint: export GOGC := 400
 lint: ## format, prose, shell scripts, module files, vet of every build tag, staticcheck

@@ -31,7 +31,7 @@ test-full-race: test-tools #: the packages that start goroutines, with the race 
 	$(GATE) -race -timeout 40m $(RACE:%=./%)
 
 # Each row of these tables is a driver of its own with one RPC, so the detector sees in one row what it sees in hundreds. They take half of the
-# processor time. The real disks (-short leaves them out) are tests of the stage root: there the tools of file systems work.
+# processor time. -short leaves out more such tables, and the real disks, which are tests of the stage root.
 RACE_TABLES := TestNoTextOfOthersMakesARow|TestWhichRPCWaitsForWhich|TestTheAnswerOfAProxyEndsNoRPC|TestAProjectOf45000|TestWhoseAnObjectIsDecidesEveryRPC|TestListsLeaveOut|TestWhatCannotBeReadIsNotChanged|TestACallerReadsWhatAnRPC
 test-full-race-ci: test-tools #: not by default: race without long tables, the part that the gate runs
 	GOGC=400 $(GATE) -race -short -count 1 -timeout 40m -skip '$(RACE_TABLES)' $(RACE:%=./%)

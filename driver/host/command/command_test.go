@@ -403,7 +403,6 @@ func TestRunReturnsTheExitCode(t *testing.T) {
 
 // A program that is being started holds the output of others until it runs. Without a free processor that takes seconds.
 func TestAProgramWhoseOutputIsHeldOpenSucceeds(t *testing.T) {
-	testenv.NotShort(t)
 	t.Parallel()
 	r, err := Processes{}.Run(t.Context(), "sh", "-c", "sleep 2.5 & echo done")
 	if err != nil || r.Stdout != "done\n" {

@@ -135,7 +135,6 @@ func TestAFileIsReadAgainEveryMinuteWithoutAnEvent(t *testing.T) {
 }
 
 func TestABrokenFileLeavesTheOldConfigurationInUse(t *testing.T) {
-	testenv.NotShort(t)
 	good := func(sim *openstacksim.Sim) string { return string(sim.CloudConf(inprocess.URL)) }
 	for name, test := range map[string]struct {
 		content func(sim *openstacksim.Sim) string
