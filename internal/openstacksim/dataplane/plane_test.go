@@ -294,7 +294,7 @@ func attachAndDie(dir string) {
 		func() error { return p.Attach(nodeA, one, "/dev/vdb") },
 		func() error {
 			if found, err := loops(p.image("")); len(found) != 1 {
-				return fmt.Errorf("no loop device: %w", err)
+				return errors.Join(fmt.Errorf("want one loop device over the images, found %v", found), err)
 			}
 			return unix.Kill(os.Getpid(), unix.SIGKILL)
 		},
