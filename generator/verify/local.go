@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+	kubeyaml "sigs.k8s.io/yaml"
 
 	"github.com/cinder-csi/cinder-csi/internal/documents"
 	"github.com/cinder-csi/cinder-csi/internal/printable"
@@ -22,26 +23,26 @@ import (
 // the bundle in memory. Before kustomize sees it, every kustomization must consist of keys that this generator writes. It is a list
 // of allowed keys, because a list of refused keys could miss one.
 
-// kustomizationFile is all that a bundle's kustomizations hold.
+// kustomizationFile is all that a bundle's kustomizations hold, as kustomize reads them.
 type kustomizationFile struct {
-	APIVersion  string `yaml:"apiVersion"`
-	Kind        string `yaml:"kind"`
+	APIVersion  string `json:"apiVersion"`
+	Kind        string `json:"kind"`
 	SortOptions struct {
-		Order  string `yaml:"order"`
+		Order  string `json:"order"`
 		Legacy struct {
-			First []string `yaml:"orderFirst"`
-			Last  []string `yaml:"orderLast"`
-		} `yaml:"legacySortOptions"`
-	} `yaml:"sortOptions"`
-	Resources []string `yaml:"resources"`
+			First []string `json:"orderFirst"`
+			Last  []string `json:"orderLast"`
+		} `json:"legacySortOptions"`
+	} `json:"sortOptions"`
+	Resources []string `json:"resources"`
 	Patches   []struct {
-		Path   string `yaml:"path"`
+		Path   string `json:"path"`
 		Target struct {
-			Kind      string `yaml:"kind"`
-			Name      string `yaml:"name"`
-			Namespace string `yaml:"namespace"`
-		} `yaml:"target"`
-	} `yaml:"patches"`
+			Kind      string `json:"kind"`
+			Name      string `json:"name"`
+			Namespace string `json:"namespace"`
+		} `json:"target"`
+	} `json:"patches"`
 }
 
 // kustomizationNames are the names under which kustomize looks for a kustomization.
@@ -63,10 +64,7 @@ func local(root string, files map[string][]byte) error {
 		switch base := path.Base(name); {
 		case slices.Contains(kustomizationNames[1:], base):
 			l.problem("", "kustomize would read it; a bundle's are called %s", kustomizationNames[0])
-		case strings.HasSuffix(base, ".yaml"):
-			l.yaml(files[name])
-		}
-		if path.Base(name) == kustomizationNames[0] {
+		case strings.HasSuffix(base, ".yaml") && l.yaml(files[name]) && base == kustomizationNames[0]:
 			l.kustomization(files[name])
 		}
 	}
@@ -100,19 +98,24 @@ func (l *locals) problem(key, format string, args ...any) {
 	l.problems = append(l.problems, strings.TrimPrefix(l.at, l.root+"/")+": "+key+fmt.Sprintf(format, args...))
 }
 
-// yaml refuses anchors and aliases, with which a short document stands for one that fills the memory.
-func (l *locals) yaml(text []byte) {
-	if !bytes.ContainsAny(text, "&*") {
-		return // there are none; 2,000 classes take long to parse once more
+// yaml refuses anchors and aliases, with which a short document stands for one that fills the memory, and merge keys, of which parsers make different
+// documents. It reports whether the file has none.
+func (l *locals) yaml(text []byte) bool {
+	if !bytes.ContainsAny(text, "&*!") && !bytes.Contains(text, []byte(mergeKey)) {
+		return true // 2,000 classes take long to parse once more
 	}
+	before := len(l.problems)
 	l.documents(text, func(n *yaml.Node) bool {
-		at := anchor(n)
+		at := indirect(n)
 		if at != nil {
-			l.problem("", "line %d: anchors and aliases are not used in a bundle", at.Line)
+			l.problem("", "line %d: anchors, aliases and merge keys are not used in a bundle", at.Line)
 		}
 		return at == nil
 	})
+	return len(l.problems) == before
 }
+
+const mergeKey = "<<"
 
 // documents yields the documents of a file until one is refused.
 func (l *locals) documents(text []byte, accept func(*yaml.Node) bool) {
@@ -130,28 +133,33 @@ func (l *locals) documents(text []byte, accept func(*yaml.Node) bool) {
 	}
 }
 
-func anchor(n *yaml.Node) *yaml.Node {
+// indirect returns the first node whose content stands elsewhere; nil if there is none.
+func indirect(n *yaml.Node) *yaml.Node {
 	if n.Anchor != "" || n.Kind == yaml.AliasNode {
 		return n
 	}
-	for _, child := range n.Content {
-		if at := anchor(child); at != nil {
+	for i, child := range n.Content {
+		if n.Kind == yaml.MappingNode && i%2 == 0 && child.Value == mergeKey {
+			return child
+		}
+		if at := indirect(child); at != nil {
 			return at
 		}
 	}
 	return nil
 }
 
+// kustomization reads a text as kustomize does: another parser may see other keys in it.
 func (l *locals) kustomization(text []byte) {
 	var k kustomizationFile
-	in := yaml.NewDecoder(bytes.NewReader(text))
-	in.KnownFields(true)
-	if err := in.Decode(&k); err != nil {
+	if err := kubeyaml.UnmarshalStrict(text, &k); err != nil {
 		l.problem("", "%s; a bundle's kustomization has apiVersion, kind, sortOptions, resources and patches (path, target)",
 			strings.ReplaceAll(strings.TrimPrefix(err.Error(), "yaml: "), "\n", ""))
 		return
 	}
-	if err := in.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
+	documents := 0
+	l.documents(text, func(*yaml.Node) bool { documents++; return true })
+	if documents > 1 {
 		l.problem("", "holds more than one document")
 	}
 	for _, ref := range k.Resources {
