@@ -61,7 +61,7 @@ var (
 	AttachQueue     = returned("attach.queue", "many attach and detach requests wait for this server", "wait; if it stays, find out why Nova or the host of the server is slow", Nobody, true)
 	DetachHostDown  = returned("detach.host-down", "nova-compute is down on the host of the server", "start nova-compute; if the host is lost, evacuate or delete the server", Cloud, false)
 	DetachForeign   = returned("detach.foreign", "the volume is attached to a host that is no Nova server", "detach it there, if nothing uses it", Cloud, false)
-	ServerForeign   = returned("server.foreign", "neither metadata nor tags of the server show that it is a node of this cluster", "set the property with the command of the message, if the server is a node of this cluster", Cluster, false)
+	ServerForeign   = returned("server.foreign", "neither metadata nor tags of the server show that it is a node of this cluster", "look at the server with the command of the message; if it is a node of this cluster, set the property", Cluster, false)
 	ServerLocked    = returned("server.locked", "somebody locked the server of the node", "unlock the server", Cluster, false)
 	ServerMissing   = returned("server.missing", "the server of the node is gone from Nova", "delete the node", Cluster, false)
 	ServerShelved   = returned("server.shelved", "the server is shelved and has no host", "unshelve the server", Cluster, false)

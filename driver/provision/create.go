@@ -184,7 +184,11 @@ func disappeared(id volume.ID) error {
 func (s *Service) deleteFailed(ctx context.Context, spec CreateSpec, v volume.Volume) error {
 	about := v.ID
 	if backup := spec.backupOf(v); backup != "" {
-		about = volume.ID(backup) // Cinder records the failure of a restore with the backup
+		// Cinder records the failure of a restore with the backup. A request that finds its volume may name another backup than the one before,
+		// so the cloud is asked whose it is.
+		if _, err := s.cloud.Backup(ctx, volume.SnapshotID(backup)); err == nil {
+			about = volume.ID(backup)
+		}
 	}
 	reason, unread := s.volumes.AwaitFailureReason(ctx, about)
 	if reason == "" && unread == nil && about != v.ID {

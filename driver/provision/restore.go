@@ -142,7 +142,7 @@ func (s *Service) finishRestore(ctx context.Context, spec CreateSpec, v volume.V
 	}
 	own := map[string]string{}
 	if !s.owner.Marked(v.Name, v.Metadata) {
-		own = s.createMetadata(spec)
+		own = s.ownMetadata(ctx, spec, v)
 	}
 	if v.RestoreFrom != "" {
 		own[contract.MetadataRestore] = contract.RestoreDone
@@ -157,6 +157,23 @@ func (s *Service) finishRestore(ctx context.Context, spec CreateSpec, v volume.V
 	maps.Copy(v.Metadata, own)
 	s.recent.Put(v)
 	return v, nil
+}
+
+// ownMetadata is what a create gives a volume. That of the class is left out where it would be too large with what the backup brought: each restore of
+// a backup of a restore would add to it, and an object that is too large stops every list of the project.
+func (s *Service) ownMetadata(ctx context.Context, spec CreateSpec, v volume.Volume) map[string]string {
+	own := s.createMetadata(spec)
+	all := maps.Clone(own)
+	for key, value := range v.Metadata {
+		if _, replaced := own[key]; !replaced {
+			all[key] = value
+		}
+	}
+	if err := contract.CheckMetadataSize(all); err != nil {
+		s.log.WarnContext(ctx, "the volume keeps the metadata of its backup, and does not get that of its StorageClass", "volume", v.ID, "backup", v.BackupID, "reason", err)
+		return contract.WrittenMetadata(own)
+	}
+	return own
 }
 
 // restoreHoldOff is how long another restore into a volume may still be on its way: one whose answer was lost, or one of another replica. It is as long as

@@ -2,7 +2,9 @@ package provision
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -77,6 +79,32 @@ func TestCreateFromABackup(t *testing.T) {
 	}
 }
 
+// Each restore of a backup of a restore could add the metadata of another class, and an object without bound stops every list of the project.
+func TestRestoresOfRestoresDoNotAddUpTheirMetadata(t *testing.T) {
+	large := func(generation string) map[string]string {
+		metadata := map[string]string{contract.MetadataPVCName: generation}
+		for n := range 100 {
+			metadata[fmt.Sprintf("%s-%d", generation, n)] = strings.Repeat("x", 250)
+		}
+		return metadata
+	}
+	synctest.Test(t, func(t *testing.T) {
+		v := cloudtest.SourceVolume
+		v.Metadata = large("first")
+		c := cloudtest.New(t, v).WithBackups(cloudtest.NewBackup(volume.Available))
+		c.Remove(v.ID)
+		v, err := service(c).Create(cloudtest.Within(t, 60), CreateSpec{Name: "restored", Snapshot: cloudtest.SnapshotID(1), Metadata: large("second")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		now, _ := c.Read(v.ID)
+		m := now.Metadata
+		if err := contract.CheckMetadataSize(m); err != nil || m[contract.MetadataCluster] != "cluster" || m[contract.MetadataPVCName] != "second" || m["first-99"] == "" {
+			t.Errorf("%d entries, %q: %v", len(m), m[contract.MetadataPVCName], err)
+		}
+	})
+}
+
 func TestCreateFromABackupNeedsItsMetadata(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := withBackup(t, cloudtest.NewBackup(volume.Available))
@@ -99,6 +127,27 @@ func TestCreateDeletesAFailedRestore(t *testing.T) {
 			_, err := service(c).Create(cloudtest.Within(t, 60), CreateSpec{Name: "restored", Snapshot: cloudtest.SnapshotID(1)})
 			if cloudtest.WantKind(t, err, volume.Failed, false); len(c.Volumes()) != 0 {
 				t.Errorf("left: %v", c.Volumes())
+			}
+		})
+	}
+}
+
+// While a volume restores, a later request of its name may come with a backup of another cluster.
+func TestWhatCinderSaysAboutABackupIsReadWhereTheBackupMayBeRead(t *testing.T) {
+	for refusal, about := range map[volume.Kind]string{volume.Unknown: string(cloudtest.SnapshotID(1)), volume.NotOwned: string(cloudtest.VolumeID(2))} {
+		synctest.Test(t, func(t *testing.T) {
+			v := cloudtest.OwnVolume(2, volume.Creating)
+			v.Description = contract.DescriptionOfRestored(cloudtest.TestOwner.Token(v.Name), time.Now())
+			c := cloudtest.New(t, v).WithBackups(cloudtest.NewBackup(volume.Available))
+			c.Reason = "why"
+			c.Later(v.ID, func(v *volume.Volume) { v.Status = "error_restoring" })
+			if refusal != volume.Unknown {
+				c.Fail["Backup"] = volume.Errorf(refusal, "of another cluster")
+			}
+			_, err := service(c).Create(cloudtest.Within(t, 60), CreateSpec{Name: v.Name, Snapshot: cloudtest.SnapshotID(1)})
+			asked := slices.DeleteFunc(slices.Clone(c.Calls), func(call string) bool { return !strings.HasPrefix(call, "Failure") })
+			if err == nil || len(asked) == 0 || slices.ContainsFunc(asked, func(call string) bool { return call != "Failure "+about }) {
+				t.Errorf("got %v after %v", err, c.Calls)
 			}
 		})
 	}

@@ -1,7 +1,9 @@
 package snapshot
 
 import (
+	"cmp"
 	"context"
+	"strings"
 
 	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/observe"
@@ -14,21 +16,39 @@ import (
 // failed one deletes the image, and then nobody can restore the first, which Cinder still shows as available. A user knows such a store by a
 // full backup without objects.
 
-// backups are the backups of one volume.
+// backups are the backups of one volume, without what nobody asks for: a cloud chooses how much that is.
 type backups []volume.Snapshot
 
+// maxBackups is how many backups of one volume the driver reads. Each call keeps them, so they count in the memory of the driver.
+const maxBackups = 5000
+
 func (s *Service) backupsOf(ctx context.Context, id volume.ID) (all backups, err error) {
-	err = paging.Walk(paging.MaxItems, func(marker string) ([]volume.Snapshot, bool, error) {
+	var nonsense error
+	err = paging.Walk(maxBackups, func(marker string) ([]volume.Snapshot, bool, error) {
 		page, more, err := s.cloud.Backups(ctx, volume.SnapshotPage{Volume: id, Marker: volume.SnapshotID(marker)})
 		return page, more, volume.ListChanged(err, marker)
 	}, func(b volume.Snapshot) string { return string(b.ID) }, func(page []volume.Snapshot) bool {
 		for _, b := range page {
-			b.Metadata = nil // nobody asks for it, and a cloud chooses how much it is
-			all = append(all, b)
+			if !b.ID.Exists() || b.From != "" && !b.From.Exists() {
+				nonsense = volume.Errorf(volume.Unavailable, "Cinder lists a backup of volume %s whose ID, or that of its snapshot, is not a UUID; report this to the cloud administrator", id).Cause(cause.CloudAnswer).Op("list")
+				return false
+			}
+			all = append(all, volume.Snapshot{
+				ID: b.ID, Status: shortStatus(b.Status), From: b.From, Backup: b.Backup, Objects: b.Objects, Incremental: b.Incremental, DataAt: b.DataAt,
+			})
 		}
 		return true
 	})
-	return all, observe.EndlessList(err, "the backups of volume "+string(id))
+	return all, cmp.Or(nonsense, observe.EndlessList(err, "the backups of volume "+string(id)))
+}
+
+// shortStatus is a status that Cinder can have, or the beginning of another.
+func shortStatus(status volume.Status) volume.Status {
+	const longest = 32
+	if len(status) <= longest {
+		return status
+	}
+	return volume.Status(strings.Clone(string(status[:longest])))
 }
 
 // full returns the full backup that b rests on; the zero Snapshot if there is none. Cinder bases an incremental backup on the one with the latest

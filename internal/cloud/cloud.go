@@ -236,10 +236,14 @@ func (c *Cloud) Catalog() []CatalogEntry {
 // Unencrypted lists the http URLs that this project uses from the catalog, if Keystone has https. Settings.Weaknesses has those that are set by hand.
 func (c *Cloud) Unencrypted() []string {
 	var all []string
+	keystone, err := url.Parse(c.settings.AuthURL)
+	if err != nil || keystone.Scheme != "https" {
+		return nil
+	}
 	for service, known := range services {
 		address, _, _ := c.catalogEndpoint(service)
 		_, byHand := c.override(known.aliases)
-		if u, err := url.Parse(address); err == nil && !byHand && u.Scheme == "http" && strings.HasPrefix(c.settings.AuthURL, "https:") {
+		if u, err := url.Parse(address); err == nil && !byHand && u.Scheme == "http" {
 			all = append(all, PlainURL(address))
 		}
 	}

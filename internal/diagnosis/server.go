@@ -136,10 +136,12 @@ func (r *reader) readRivals(ctx context.Context) {
 			named = r.namedServers(ctx, []string{r.readings.Driver})
 			complete = len(r.readings.Gaps) == before
 		}
-		if other := named[name]; other != nil {
+		other := named[name]
+		if other != nil {
 			n.Rival = other.Rival
 		}
-		n.Alone = complete && n.Rival == ""
+		// A node writes its CSINode itself, perhaps between the two readings. What was compared is the server of the list.
+		n.Alone = complete && n.Rival == "" && other != nil && strings.EqualFold(other.server(), n.server())
 	}
 }
 

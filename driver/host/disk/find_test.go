@@ -309,9 +309,11 @@ func TestWhatTheMachineMadeOfAVolumeAreNodesOfIt(t *testing.T) {
 	b.Sysfs(t, "dm-1", map[string]string{"dev": "253:1\n"})
 	b.Sysfs(t, "dm-2", map[string]string{"dev": "253:2\n"}) // of the machine's own disk
 	b.Sysfs(t, "md0", map[string]string{"dev": "9:0\n", "md0p1/partition": "1\n"})
+	b.Sysfs(t, "loop0", map[string]string{"dev": "7:0\n", "loop/backing_file": "/dev/vdb\n", "loop0p1/partition": "1\n"})
+	b.Sysfs(t, "loop1", map[string]string{"dev": "7:1\n"}) // free
 	b.List(t.Context())
 	var want []string
-	for _, name := range []string{"dm-0", "dm-1", "md0", "md0p1", "vdb", "vdb1"} {
+	for _, name := range []string{"dm-0", "dm-1", "loop0", "loop0p1", "md0", "md0p1", "vdb", "vdb1"} {
 		want = append(want, b.Node(name))
 	}
 	if diff := cmp.Diff(want, b.VolumeNodes()); diff != "" {

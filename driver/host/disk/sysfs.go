@@ -78,12 +78,14 @@ func (f *Finder) NodeOf(matches func(Number) bool) string {
 }
 
 // VolumeNodes lists the device nodes of the disks whose content a tenant writes, and of all that the machine has made of them. The disks are the
-// volumes, by cached serials, and those that a pod may have brought.
+// volumes, by cached serials, and those that a pod may have brought. Loop devices are among them: kubelet attaches one to each volume of volumeMode
+// Block, which sysfs does not show as its holder.
 func (f *Finder) VolumeNodes() []string {
 	names, _ := f.names()
 	nodes := map[string]bool{}
 	for _, name := range names {
-		if f.lastSerial(name).IsVolume() || f.connected(name) {
+		loop := strings.HasPrefix(name, "loop") && f.Attribute(name, "loop/backing_file") != ""
+		if loop || f.lastSerial(name).IsVolume() || f.connected(name) {
 			f.addNodes(nodes, name)
 		}
 	}

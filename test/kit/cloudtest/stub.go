@@ -122,7 +122,7 @@ func (s *Stub) DeleteVolume(ctx context.Context, id volume.ID) error {
 }
 
 func (s *Stub) Failure(ctx context.Context, id volume.ID) (string, error) {
-	return query(s, func() (string, error) { return s.reason(s.Cloud.Failure(ctx, id)) }, "Failure")
+	return query(s, func() (string, error) { return s.reason(s.Cloud.Failure(ctx, id)) }, "Failure", id)
 }
 
 func (s *Stub) SnapshotStopsRetype(ctx context.Context, id volume.SnapshotID) (bool, error) {
