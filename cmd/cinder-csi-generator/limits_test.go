@@ -28,7 +28,7 @@ func TestACommandThatTakesTooMuchEnds(t *testing.T) {
 	c := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^"+t.Name()+"$", "-full")
 	c.Env = append(os.Environ(), "RUN_MAIN="+file)
 	out, err := c.CombinedOutput()
-	if code := c.ProcessState.ExitCode(); code != cli.Failure || !strings.Contains(string(out), "of memory, which no bundle does") {
+	if code := c.ProcessState.ExitCode(); code != cli.Failure || !strings.Contains(string(out), "of memory, which its work does not need") {
 		t.Errorf("want exit %d and a reason, got %d: %v, %.500s", cli.Failure, code, err, out)
 	}
 }

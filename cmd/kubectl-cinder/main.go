@@ -12,12 +12,14 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
 	"github.com/cinder-csi/cinder-csi/internal/cluster"
 	"github.com/cinder-csi/cinder-csi/internal/diagnosis/command"
+	"github.com/cinder-csi/cinder-csi/internal/rusage"
 )
 
 // version is set by the linker.
 var version = "dev"
 
 func main() {
+	rusage.Limit(1)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends what looks at no context
 	columns, _, err := term.GetSize(int(os.Stdout.Fd()))

@@ -213,8 +213,14 @@ func CheckText(field, value string) error {
 // limit of its own. Package cloud refuses an object that is eight times as large, and then every list of the project that shows it.
 const maxAllMetadata = 32 << 10
 
+// maxEntries limits the number of entries of one object: Cinder reads a row of its database for each, in every list.
+const maxEntries = 256
+
 // CheckMetadataSize reports metadata that is too large together for one object.
 func CheckMetadataSize(metadata map[string]string) error {
+	if len(metadata) > maxEntries {
+		return fmt.Errorf("all metadata together has %d entries, and may have %d; remove some", len(metadata), maxEntries)
+	}
 	size := 0
 	for key, value := range metadata {
 		size += len(strconv.QuoteToASCII(key)) + len(strconv.QuoteToASCII(value))

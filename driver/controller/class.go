@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"crypto/sha256"
 	"context"
 	"sync"
 
@@ -61,23 +62,25 @@ func (s *Server) tolerate(ctx context.Context, what, key, message string, attrib
 	}
 }
 
-// warnings remembers which warnings were logged. Its keys name volumes, which come and go, so at mostWarnings it starts from empty.
+// warnings remembers which warnings were logged, by their hashes: who writes a request chooses how long a name is. Keys name volumes, which come and
+// go, so at mostWarnings it starts from empty.
 type warnings struct {
 	mu   sync.Mutex
-	keys map[string]bool
+	keys map[[sha256.Size]byte]bool
 }
 
 const mostWarnings = 1000
 
 // first reports whether this is the first call with that key.
-func (w *warnings) first(key string) bool {
+func (w *warnings) first(text string) bool {
+	key := sha256.Sum256([]byte(text))
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.keys[key] {
 		return false
 	}
 	if w.keys == nil || len(w.keys) >= mostWarnings {
-		w.keys = map[string]bool{}
+		w.keys = map[[sha256.Size]byte]bool{}
 	}
 	w.keys[key] = true
 	return true

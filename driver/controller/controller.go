@@ -36,12 +36,12 @@ type Volumes interface {
 	Create(ctx context.Context, spec provision.CreateSpec) (volume.Volume, error)
 	Delete(ctx context.Context, id volume.ID) error
 	Get(ctx context.Context, id volume.ID) (volume.Volume, error)
-	List(ctx context.Context, p volume.Position, limit int) ([]volume.Volume, error)
+	List(ctx context.Context, p volume.Position, limit int) (page []volume.Volume, more bool, err error)
 	Expand(ctx context.Context, id volume.ID, size volume.Range) (volume.Volume, error)
 	Modify(ctx context.Context, id volume.ID, c provision.Change) error
 	Capacity(ctx context.Context, spec provision.CreateSpec) (provision.Capacity, error)
 	Health(ctx context.Context, id volume.ID) (volume.Health, error)
-	ListHealth(ctx context.Context, p volume.Position, limit int) ([]volume.Health, error)
+	ListHealth(ctx context.Context, p volume.Position, missing map[volume.ServerID]bool) (page []volume.Health, more bool, err error)
 }
 
 // Claims reads PersistentVolumeClaims; *kube.API implements it. Errors are *volume.Error; a missing claim is NotFound.

@@ -32,6 +32,7 @@ type fake struct {
 	volume volume.Volume
 	err    error
 	list   []volume.Volume
+	page   int // of a list without a limit; 0 is all of it
 	calls  []string
 
 	change   provision.Change
@@ -76,19 +77,23 @@ func (f *fake) Expand(_ context.Context, id volume.ID, size volume.Range) (volum
 }
 
 // List returns at most two volumes in a page, and all of them without a limit.
-func (f *fake) List(_ context.Context, p volume.Position, limit int) ([]volume.Volume, error) {
+func (f *fake) List(_ context.Context, p volume.Position, limit int) ([]volume.Volume, bool, error) {
 	rest := f.list
 	if p.After != "" {
 		i := slices.IndexFunc(f.list, func(v volume.Volume) bool { return v.ID == p.After && v.CreatedAt.Equal(p.Created) })
 		if i < 0 {
-			return nil, volume.Errorf(volume.NotFound, "no volume %s", p.After)
+			return nil, false, volume.Errorf(volume.NotFound, "no volume %s", p.After)
 		}
 		rest = f.list[i+1:]
 	}
 	if limit == 0 {
-		return rest, f.err
+		page := rest
+		if f.page > 0 {
+			page = rest[:min(f.page, len(rest))]
+		}
+		return page, len(page) < len(rest), f.err
 	}
-	return rest[:min(2, limit, len(rest))], f.err
+	return rest[:min(2, limit, len(rest))], len(rest) > 0, f.err
 }
 
 func (f *fake) Modify(_ context.Context, id volume.ID, c provision.Change) error {
@@ -106,14 +111,14 @@ func (f *fake) Health(ctx context.Context, id volume.ID) (volume.Health, error) 
 	return volume.Health{Volume: v, Issues: f.issues[id]}, err
 }
 
-func (f *fake) ListHealth(ctx context.Context, p volume.Position, limit int) ([]volume.Health, error) {
+func (f *fake) ListHealth(ctx context.Context, p volume.Position, _ map[volume.ServerID]bool) ([]volume.Health, bool, error) {
 	f.calls = append(f.calls, "list health")
-	page, err := f.List(ctx, p, limit)
+	page, more, err := f.List(ctx, p, 0)
 	var all []volume.Health
 	for _, v := range page {
 		all = append(all, volume.Health{Volume: v, Issues: f.issues[v.ID]})
 	}
-	return all, err
+	return all, more, err
 }
 
 func server(f *fake, change ...func(*Options)) *Server {

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
@@ -43,8 +44,10 @@ func (s *Server) ControllerListVolumeHealth(ctx context.Context, req *csi.Contro
 		return nil, err
 	}
 	response := &csi.ControllerListVolumeHealthResponse{}
-	for more := true; more; {
-		page, err := s.o.Clouds[at.cloud].Volumes.ListHealth(ctx, at.position, 0)
+	most := cmp.Or(int(req.GetMaxEntries()), mostEntries)
+	missing := map[volume.ServerID]bool{}
+	for {
+		page, more, err := s.o.Clouds[at.cloud].Volumes.ListHealth(ctx, at.position, missing)
 		if volume.Is(err, volume.NotFound) {
 			return nil, invalidToken(req.GetStartingToken())
 		}
@@ -52,21 +55,24 @@ func (s *Server) ControllerListVolumeHealth(ctx context.Context, req *csi.Contro
 			return nil, err
 		}
 		for _, h := range page {
-			at.position = volume.PositionOf(h.Volume)
+			if at, err = at.after(h.Volume, 1, req); err != nil {
+				return nil, err
+			}
 			if len(h.Issues) == 0 {
 				continue
 			}
 			response.Entries = append(response.Entries, csiHealth(h))
-			if len(response.Entries) == int(req.GetMaxEntries()) {
+			if len(response.Entries) == most {
 				response.NextToken = at.String()
 				return response, nil
 			}
 		}
-		if len(page) == 0 {
-			at, more = s.nextCloud(at)
+		if !more {
+			if at, more = s.nextCloud(at); !more {
+				return response, nil
+			}
 		}
 	}
-	return response, nil
 }
 
 func csiHealth(h volume.Health) *csi.VolumeHealth {

@@ -54,6 +54,10 @@ func nodesOf(v volume.Volume) []string {
 	return nodes
 }
 
+// mostEntries are those of an answer to a caller that names no limit. It reads the rest with the token, as each sidecar does: an answer of all volumes
+// of a large project takes more memory than the driver has, and more than gRPC's 4 MiB.
+const mostEntries = 1000
+
 // ListVolumes implements csi.ControllerServer. It lists every volume of the project, cloud by cloud, also volumes that others created.
 // external-attacher treats a volume that is missing in the list as detached.
 func (s *Server) ListVolumes(ctx context.Context, req *csi.ListVolumesRequest) (*csi.ListVolumesResponse, error) {
@@ -64,7 +68,7 @@ func (s *Server) ListVolumes(ctx context.Context, req *csi.ListVolumesRequest) (
 	response := &csi.ListVolumesResponse{}
 	remaining := int(req.GetMaxEntries()) // 0 means no limit
 	for {
-		page, err := s.o.Clouds[at.cloud].Volumes.List(ctx, at.position, remaining)
+		page, more, err := s.o.Clouds[at.cloud].Volumes.List(ctx, at.position, remaining)
 		if volume.Is(err, volume.NotFound) {
 			return nil, invalidToken(req.GetStartingToken())
 		}
@@ -76,16 +80,17 @@ func (s *Server) ListVolumes(ctx context.Context, req *csi.ListVolumesRequest) (
 				Volume: existingVolume(v), Status: &csi.ListVolumesResponse_VolumeStatus{PublishedNodeIds: nodesOf(v)},
 			})
 		}
-		more := true
-		if len(page) > 0 && req.GetMaxEntries() > 0 {
-			at.position = volume.PositionOf(page[len(page)-1])
+		if more {
+			at, err = at.after(page[len(page)-1], len(page), req)
 		} else {
 			at, more = s.nextCloud(at)
 		}
 		switch {
 		case !more:
 			return response, nil
-		case req.GetMaxEntries() == 0:
+		case err != nil:
+			return nil, err
+		case req.GetMaxEntries() == 0 && len(response.Entries) < mostEntries:
 		case remaining <= len(page):
 			response.NextToken = at.String()
 			return response, nil

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -8,7 +9,6 @@ import (
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/driver/snapshot"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
@@ -134,12 +134,8 @@ func (s *Server) ListSnapshots(ctx context.Context, req *csi.ListSnapshotsReques
 	}
 	position := at.snapshotPosition()
 	response := &csi.ListSnapshotsResponse{}
-	remaining := func() int { // 0 means no limit
-		if req.GetMaxEntries() == 0 {
-			return 0
-		}
-		return int(req.GetMaxEntries()) - len(response.Entries)
-	}
+	most := cmp.Or(int(req.GetMaxEntries()), mostEntries)
+	remaining := func() int { return most - len(response.Entries) }
 	err = paging.Walk(paging.MaxItems, func(string) ([]volume.Snapshot, bool, error) {
 		page, err := cloud.Snapshots.List(ctx, volume.ParseID(req.GetSourceVolumeId()), position, remaining())
 		if len(page) > 0 {
@@ -152,7 +148,7 @@ func (s *Server) ListSnapshots(ctx context.Context, req *csi.ListSnapshotsReques
 				response.Entries = append(response.Entries, &csi.ListSnapshotsResponse_Entry{Snapshot: csiSnapshot(p)})
 			}
 		}
-		if req.GetMaxEntries() > 0 && remaining() <= 0 {
+		if remaining() <= 0 {
 			response.NextToken = snapshotToken(position, name).String()
 			return false
 		}
@@ -162,7 +158,7 @@ func (s *Server) ListSnapshots(ctx context.Context, req *csi.ListSnapshotsReques
 	case volume.Is(err, volume.NotFound):
 		return nil, invalidToken(req.GetStartingToken())
 	case errors.Is(err, paging.ErrEndless):
-		return nil, volume.Errorf(volume.Unavailable, "the snapshots of the project: %w; Cinder or a proxy in front of it has a fault. Report it to the administrator of the cloud", err).Cause(cause.CloudAnswer)
+		return nil, endless("snapshots", err)
 	case err != nil:
 		return nil, err
 	}

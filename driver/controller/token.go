@@ -1,19 +1,34 @@
 package controller
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"github.com/cinder-csi/cinder-csi/internal/paging"
 )
 
-// token is a position in the lists of all clouds. Its text is "<id>[,<microseconds>[,backup]][:<cloud>]"; tokens of upstream have that form too.
+// token is a position in the lists of all clouds. Its text is "<id>[,<microseconds>[,backup]][,listed=<n>][:<cloud>]"; tokens of upstream have that form too.
 type token struct {
 	position volume.Position
 	backups  bool // the position is in the list of backups
+	listed   int  // how many volumes of the cloud were listed so far: a cloud may show them without end
 	cloud    string
+}
+
+// after is the position after n more volumes, the last of which is v. Who names a limit counts himself.
+func (t token) after(v volume.Volume, n int, req listRequest) (token, error) {
+	if t.position = volume.PositionOf(v); req.GetMaxEntries() == 0 {
+		t.listed += n
+	}
+	if t.listed > paging.MaxItems {
+		return t, endless("volumes", fmt.Errorf("%w: it has more than %d", paging.ErrEndless, paging.MaxItems))
+	}
+	return t, nil
 }
 
 func (t token) snapshotPosition() volume.SnapshotPosition {
@@ -29,6 +44,8 @@ func snapshotToken(p volume.SnapshotPosition, cloud string) token {
 // backupSuffix marks a position in the list of backups.
 const backupSuffix = ",backup"
 
+const listedKey = ",listed="
+
 func (t token) String() string {
 	text := string(t.position.After)
 	if !t.position.Created.IsZero() {
@@ -36,6 +53,9 @@ func (t token) String() string {
 	}
 	if t.backups {
 		text += backupSuffix
+	}
+	if t.listed > 0 {
+		text += listedKey + strconv.Itoa(t.listed)
 	}
 	if t.cloud != "" {
 		text += ":" + t.cloud
@@ -50,6 +70,7 @@ func (s *Server) parseToken(text string) (token, error) {
 		return token{cloud: s.clouds[0]}, nil
 	}
 	rest, cloud, _ := strings.Cut(text, ":")
+	rest, listed, hasListed := strings.Cut(rest, listedKey)
 	rest, backups := strings.CutSuffix(rest, backupSuffix)
 	id, created, hasTime := strings.Cut(rest, ",")
 	t := token{position: volume.Position{After: volume.ID(id)}, backups: backups, cloud: cloud}
@@ -60,6 +81,13 @@ func (s *Server) parseToken(text string) (token, error) {
 		}
 		t.position.Created = time.UnixMicro(micros).UTC()
 	}
+	if hasListed {
+		n, err := strconv.ParseUint(listed, 10, 31)
+		if err != nil {
+			return token{}, invalidToken(text)
+		}
+		t.listed = int(n)
+	}
 	if _, exists := s.o.Clouds[cloud]; !exists || (id != "" || hasTime || backups) && !t.position.After.Exists() {
 		return token{}, invalidToken(text)
 	}
@@ -68,6 +96,10 @@ func (s *Server) parseToken(text string) (token, error) {
 
 func invalidToken(text string) error {
 	return volume.Errorf(volume.Busy, "the starting token %q is not valid any more; list again from the beginning", text)
+}
+
+func endless(objects string, err error) error {
+	return volume.Errorf(volume.Unavailable, "the %s of the project: %w; Cinder or a proxy in front of it has a fault. Report it to the administrator of the cloud", objects, err).Cause(cause.CloudAnswer)
 }
 
 type listRequest interface {

@@ -128,7 +128,7 @@ func (c *Cloud) do(ctx context.Context, r request) error {
 func mayHaveMoved(err error) bool {
 	var failure *volume.Error
 	var status httpStatus
-	return volume.Is(err, volume.Unavailable) && errors.As(err, &failure) && failure.RequestID == "" && !errors.As(err, new(transport.ThrottledError)) &&
+	return volume.Is(err, volume.Unavailable) && errors.As(err, &failure) && failure.RequestID == "" && !errors.As(err, new(transport.ThrottledError)) && !errors.Is(err, cloud.ErrTooLarge) &&
 		(!errors.As(err, &status) || status == http.StatusBadGateway || status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout)
 }
 

@@ -21,11 +21,15 @@ type wireType struct {
 }
 
 func (w wireType) volumeType() volume.Type {
-	maps.DeleteFunc(w.Specs, func(key, _ string) bool {
-		return !slices.Contains([]string{volume.SpecMultiattach, volume.SpecZones, volume.SpecMinimum, volume.SpecMaximum}, key)
-	})
+	maps.DeleteFunc(w.Specs, func(key, value string) bool { return len(value) > longestSpecs[key] })
 	return volume.Type{ID: w.ID, Name: w.Name, Specs: w.Specs}
 }
+
+// longestSpecs are the extra specs that the driver reads, and the most bytes of a value that means something. Each RPC keeps all types.
+var longestSpecs = map[string]int{volume.SpecMultiattach: 32, volume.SpecZones: 255, volume.SpecMinimum: 32, volume.SpecMaximum: 32}
+
+// longestType is the most bytes of the ID or name of a type.
+const longestType = 255
 
 // maxTypes is how many volume types the driver reads; the largest clouds have a few hundred.
 const maxTypes = 1000
@@ -42,7 +46,8 @@ func (c *Cloud) Types(ctx context.Context) ([]volume.Type, error) {
 			query.Set("marker", marker)
 		}
 		err := c.do(ctx, request{call: listTypes, verb: "list types", object: "the volume types", query: limited(query), ok: http.StatusOK, into: &answer, exists: marker == ""})
-		return converted(answer.Types, wireType.volumeType), len(answer.Links) > 0, err
+		page := slices.DeleteFunc(converted(answer.Types, wireType.volumeType), func(t volume.Type) bool { return max(len(t.ID), len(t.Name)) > longestType })
+		return page, len(answer.Links) > 0, err
 	}, func(t volume.Type) string { return t.ID })
 	return all, endless(err, "list types", "the volume types")
 }

@@ -30,8 +30,8 @@ func (s *Service) Health(ctx context.Context, id volume.ID) (volume.Health, erro
 	if err != nil {
 		return volume.Health{}, err
 	}
-	missing, err := s.missingServers(ctx, []volume.Volume{v})
-	if err != nil {
+	missing := map[volume.ServerID]bool{}
+	if err := s.missingServers(ctx, []volume.Volume{v}, missing); err != nil {
 		return volume.Health{}, err
 	}
 	h := healthOf(v, missing)
@@ -41,21 +41,21 @@ func (s *Service) Health(ctx context.Context, id volume.ID) (volume.Health, erro
 	return h, nil
 }
 
-// ListHealth reads a page of volumes as List does, and what is wrong with each. Only Health adds the message of Cinder about the cause.
-func (s *Service) ListHealth(ctx context.Context, p volume.Position, limit int) ([]volume.Health, error) {
-	page, err := s.List(ctx, p, limit)
+// ListHealth reads a page of volumes as List does, and what is wrong with each. Only Health adds the message of Cinder about the cause. Missing has the
+// servers that earlier pages named, and whether Nova lacks each.
+func (s *Service) ListHealth(ctx context.Context, p volume.Position, missing map[volume.ServerID]bool) ([]volume.Health, bool, error) {
+	page, more, err := s.List(ctx, p, 0)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	missing, err := s.missingServers(ctx, page)
-	if err != nil {
-		return nil, err
+	if err := s.missingServers(ctx, page, missing); err != nil {
+		return nil, false, err
 	}
 	health := make([]volume.Health, len(page))
 	for i, v := range page {
 		health[i] = healthOf(v, missing)
 	}
-	return health, nil
+	return health, more, nil
 }
 
 func healthOf(v volume.Volume, missing map[volume.ServerID]bool) volume.Health {
@@ -92,20 +92,20 @@ func healthOf(v volume.Volume, missing map[volume.ServerID]bool) volume.Health {
 // attachments it shows; further servers count as existing.
 const parallelServers, mostServers = 8, 1000
 
-// missingServers returns the servers that volumes are attached to and that Nova does not have. A server that the driver may not read counts
-// as existing.
-func (s *Service) missingServers(ctx context.Context, volumes []volume.Volume) (map[volume.ServerID]bool, error) {
+// missingServers adds the servers that volumes are attached to, and whether Nova lacks each, to those that are known. A server that the driver may not
+// read counts as existing.
+func (s *Service) missingServers(ctx context.Context, volumes []volume.Volume, known map[volume.ServerID]bool) error {
 	var ids []volume.ServerID
 	for _, v := range volumes {
 		for _, a := range v.Attachments {
-			if a.Server.Exists() { // an attachment to a host has no Nova server
+			if _, asked := known[a.Server]; a.Server.Exists() && !asked { // an attachment to a host has no Nova server
 				ids = append(ids, a.Server)
 			}
 		}
 	}
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
-	ids = ids[:min(len(ids), mostServers)]
+	ids = ids[:max(0, min(len(ids), mostServers-len(known)))]
 	isMissing := make([]bool, len(ids))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(parallelServers)
@@ -126,11 +126,10 @@ func (s *Service) missingServers(ctx context.Context, volumes []volume.Volume) (
 		})
 	}
 	if err := group.Wait(); err != nil {
-		return nil, err
+		return err
 	}
-	missing := map[volume.ServerID]bool{}
 	for i, id := range ids {
-		missing[id] = isMissing[i]
+		known[id] = isMissing[i]
 	}
-	return missing, nil
+	return nil
 }

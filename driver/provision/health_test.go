@@ -87,13 +87,13 @@ func TestListHealthReadsEachServerOnce(t *testing.T) {
 			all = append(all, volume.Volume{ID: cloudtest.VolumeID(n), Status: volume.InUse, Attachments: []volume.Attachment{{Server: cloudtest.ServerA}, {Server: serverGone}}})
 		}
 		c := cloudtest.New(t, all...)
-		got, err := service(c).ListHealth(t.Context(), volume.Position{}, 0)
+		got, _, err := service(c).ListHealth(t.Context(), volume.Position{}, map[volume.ServerID]bool{})
 		if err != nil || len(got) != 3 || len(got[0].Issues) != 1 || c.Count("Server") != 2 {
 			t.Errorf("got %v, %v after %v", got, err, c.Calls)
 		}
 		for kind, want := range map[volume.Kind]volume.Kind{volume.PermissionDenied: volume.Unknown, volume.Unavailable: volume.Unavailable} {
 			c.Fail["Server"] = volume.Errorf(kind, "no")
-			got, err := service(c).ListHealth(t.Context(), volume.Position{}, 0)
+			got, _, err := service(c).ListHealth(t.Context(), volume.Position{}, map[volume.ServerID]bool{})
 			if volume.KindOf(err) != want || err == nil && len(got[0].Issues) != 0 {
 				t.Errorf("servers that cannot be looked at (%s): got %v, %v", kind, got, err)
 			}
@@ -113,7 +113,7 @@ func TestHealthReadsABoundedNumberOfServers(t *testing.T) {
 			v.Attachments = append(v.Attachments, volume.Attachment{Server: volume.ServerID(fmt.Sprintf("00000000-0000-4000-8000-%012d", i))})
 		}
 		c := cloudtest.New(t, all...)
-		got, err := service(c).ListHealth(t.Context(), volume.Position{}, 0)
+		got, _, err := service(c).ListHealth(t.Context(), volume.Position{}, map[volume.ServerID]bool{})
 		if err != nil || len(got) != 3 || c.Count("Server") != 1000 {
 			t.Errorf("%d, %v after %d reads", len(got), err, c.Count("Server"))
 		}

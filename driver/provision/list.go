@@ -10,31 +10,24 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/paging"
 )
 
-// List reads at most limit volumes of the project after position p, also those that others created (CSI specification, ListVolumes). Limit 0 means all
-// of them. With a limit only an empty page is the end of the list: a cloud may return fewer volumes than asked for. NotFound where the volume of p is
-// gone and p lacks its creation time.
-func (s *Service) List(ctx context.Context, p volume.Position, limit int) ([]volume.Volume, error) {
-	if limit > 0 {
-		page, _, err := s.listFrom(ctx, p, limit, nil)
-		for i, v := range page {
-			page[i] = listed(v)
-		}
-		return page, err
-	}
-	var all []volume.Volume
+// List reads a page of at most limit volumes of the project after position p, also those that others created (CSI specification, ListVolumes), and
+// whether another page may follow. Limit 0 is the usual page of Cinder. With a limit only an empty page is the end of the list: a cloud may return
+// fewer volumes than asked for. NotFound where the volume of p is gone and p lacks its creation time.
+func (s *Service) List(ctx context.Context, p volume.Position, limit int) (page []volume.Volume, more bool, err error) {
+	page, more, err = s.listFrom(ctx, p, limit, nil)
 	attachments := 0
-	err := s.walk(ctx, p, nil, func(page []volume.Volume) bool {
-		for _, v := range page {
-			attachments += len(v.Attachments)
-			all = append(all, listed(v))
-		}
-		return attachments <= paging.MaxItems
-	})
-	if err == nil && attachments > paging.MaxItems {
-		err = endlessVolumes(fmt.Errorf("%w: its volumes have more than %d attachments", paging.ErrEndless, paging.MaxItems))
+	for i, v := range page {
+		attachments += len(v.Attachments)
+		page[i] = listed(v)
 	}
-	return all, err
+	if attachments > mostAttachments {
+		return nil, false, endlessVolumes(fmt.Errorf("%w: the %d volumes of a page have more than %d attachments", paging.ErrEndless, len(page), mostAttachments))
+	}
+	return page, len(page) > 0 && (more || limit > 0), err
 }
+
+// mostAttachments are those of one page. A volume has one, or a few if it is shared.
+const mostAttachments = 20_000
 
 // longestStatus is longer than each status of Cinder.
 const longestStatus = 64

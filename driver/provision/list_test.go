@@ -51,12 +51,9 @@ func walk(t *testing.T, c *cloudtest.Cloud, limit, deletions int) []int {
 	s := service(c)
 	var seen []int
 	for p := (volume.Position{}); ; {
-		page, err := s.List(t.Context(), p, limit)
+		page, more, err := s.List(t.Context(), p, limit)
 		if err != nil {
 			t.Fatal(err)
-		}
-		if len(page) == 0 {
-			return seen
 		}
 		for _, v := range page {
 			for n := 1; n <= 7; n++ {
@@ -64,6 +61,9 @@ func walk(t *testing.T, c *cloudtest.Cloud, limit, deletions int) []int {
 					seen = append(seen, n)
 				}
 			}
+		}
+		if !more {
+			return seen
 		}
 		p = volume.PositionOf(page[len(page)-1])
 		if deletions > 0 {
@@ -74,7 +74,7 @@ func walk(t *testing.T, c *cloudtest.Cloud, limit, deletions int) []int {
 }
 
 func TestListFromADeletedVolumeNeedsItsCreationTime(t *testing.T) {
-	_, err := service(sevenVolumes(t)).List(t.Context(), volume.Position{After: cloudtest.VolumeID(9)}, 0)
+	_, _, err := service(sevenVolumes(t)).List(t.Context(), volume.Position{After: cloudtest.VolumeID(9)}, 0)
 	cloudtest.WantKind(t, err, volume.NotFound, false)
 }
 
@@ -90,7 +90,7 @@ func TestAListKeepsOnlyWhatItsCallersUse(t *testing.T) {
 		ID: shown.ID, Status: volume.Status(long[:longestStatus]), Size: shown.Size, Multiattach: true, RestoreFrom: backup, Attachments: []volume.Attachment{{Server: cloudtest.ServerA}, {}},
 	}
 	for _, limit := range []int{0, 1} {
-		page, err := New(oneVolume{shown: shown}, nil, Options{}).List(t.Context(), volume.Position{}, limit)
+		page, _, err := New(oneVolume{shown: shown}, nil, Options{}).List(t.Context(), volume.Position{}, limit)
 		if diff := cmp.Diff([]volume.Volume{want}, page); diff != "" || err != nil {
 			t.Errorf("limit %d: %v, (-want +got):\n%s", limit, err, diff)
 		}

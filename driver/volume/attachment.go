@@ -36,7 +36,8 @@ type ServerMetadata map[string]string
 // Missing returns the first pair that s has neither in its metadata nor as a tag, as KEY=VALUE; empty if it has all.
 func (m ServerMetadata) Missing(s Server) string {
 	for _, key := range slices.Sorted(maps.Keys(m)) {
-		if pair := key + "=" + m[key]; s.Metadata[key] != m[key] && !slices.Contains(s.Tags, pair) {
+		pair := key + "=" + m[key]
+		if value, has := s.Metadata[key]; (!has || value != m[key]) && !slices.Contains(s.Tags, pair) {
 			return pair
 		}
 	}

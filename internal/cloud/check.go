@@ -163,7 +163,9 @@ func (c *Cloud) identity(ctx context.Context, path string, into any) error {
 		return c.settings.loginError(ctx, err)
 	}
 	defer resp.Body.Close()
-	if err := Decode(resp, into); err != nil {
+	if err := Decode(resp, into); endedEarly(err) {
+		return c.settings.loginError(ctx, err)
+	} else if err != nil {
 		return errorf(ErrMisconfigured, "cloud %s: the reply of Keystone cannot be read: %w", c.settings.Name, err)
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/x509"
 	"errors"
+	"io"
 	"maps"
 	"net/http"
 	"net/url"
@@ -282,6 +283,8 @@ func (s Settings) loginError(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil:
 		return errorf(ErrUnreachable, "cloud %s: no reply from Keystone at %s in time: %w", s.Name, at, ctx.Err())
+	case endedEarly(err):
+		return errorf(ErrUnreachable, "cloud %s: no whole reply from Keystone at %s: %w", s.Name, at, cause)
 	case errors.As(err, &answer):
 		return s.refusal(answer.Actual, at)
 	case errors.Is(err, errRedirect):
@@ -292,6 +295,11 @@ func (s Settings) loginError(ctx context.Context, err error) error {
 		return errorf(ErrUnreachable, "cloud %s: cannot reach Keystone at %s: %w", s.Name, at, cause)
 	}
 	return errorf(ErrMisconfigured, "cloud %s: the server at %s is not Keystone v3: %w", s.Name, at, cause)
+}
+
+// endedEarly reports whether a reply did not end, so it says nothing about the settings.
+func endedEarly(err error) bool {
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
 func (s Settings) refusal(status int, at string) error {

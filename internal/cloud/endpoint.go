@@ -170,7 +170,7 @@ func (c *Cloud) discover(ctx context.Context, serviceType, endpoint string, vers
 	defer resp.Body.Close()
 	if err := Decode(resp, &document); err != nil {
 		kind := ErrMisconfigured
-		if ctx.Err() != nil { // the answer did not end in time
+		if ctx.Err() != nil || endedEarly(err) {
 			kind = ErrUnreachable
 		}
 		return "", errorf(kind, "cloud %s: %s at %s does not list its versions: %w", c.settings.Name, serviceType, at, err)

@@ -53,15 +53,23 @@ func UnmarshalObject(text []byte, into any) error {
 // Bound wraps next, which is the transport to one cloud, so that the memory for replies has a limit. Reading more than maxBody bytes of a
 // reply returns an error. With a status that no request asks for, a reader sees only the beginning. At most two replies of more than 64 KiB are read and
 // decoded at a time. Other clouds have their own two, so that one that answers slowly does not delay them.
-func Bound(next http.RoundTripper) http.RoundTripper {
-	return bounded{make(chan struct{}, largeBodies), next}
-}
+func Bound(next http.RoundTripper) http.RoundTripper { return NewSlots().Bound(next) }
+
+// Slots are those of the large replies of one cloud. All logins of a cloud share them: a cloud decides when its services move, and then requests of the
+// login before go on.
+type Slots chan struct{}
+
+// NewSlots are the slots of one cloud.
+func NewSlots() Slots { return make(Slots, largeBodies) }
+
+// Bound is the function Bound, with these slots.
+func (s Slots) Bound(next http.RoundTripper) http.RoundTripper { return bounded{s, next} }
 
 // asked are the statuses of replies that are decoded. Gophercloud reads any other reply to its end, and makes an error of it.
 var asked = []int{http.StatusOK, http.StatusCreated, http.StatusAccepted, http.StatusNoContent, http.StatusMultipleChoices}
 
 type bounded struct {
-	slots chan struct{}
+	slots Slots
 	next  http.RoundTripper
 }
 

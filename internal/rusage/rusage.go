@@ -36,7 +36,7 @@ func usage() used {
 
 // exceeded says in a sentence which limit was exceeded; empty: none.
 func (u used) exceeded() string {
-	const because = "which no bundle does. A document may stand for much more than it shows: look at what changed"
+	const because = "which its work does not need. What it read may stand for much more than it shows: look at what changed"
 	switch {
 	case u.memory > mostMemory:
 		return fmt.Sprintf("the command takes more than %d MiB of memory, %s", mostMemory>>20, because)

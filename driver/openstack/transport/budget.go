@@ -13,7 +13,10 @@ import (
 // Budget limits what one cloud costs: the rate of the requests to it, and the memory for its replies. Reads and writes have limiters of
 // their own, so that polling never delays an attach. Logins have no rate, but keep a pause that Keystone asks for. If the deadline of a request ends before its turn, Budget does not
 // send it and returns a ThrottledError at once.
-type Budget struct{ reads, writes, logins *limiter }
+type Budget struct {
+	reads, writes, logins *limiter
+	slots                 cloud.Slots
+}
 
 // BudgetMeter measures a Budget. Its methods must not block.
 type BudgetMeter interface {
@@ -27,12 +30,12 @@ type BudgetMeter interface {
 
 // NewBudget returns a budget of so many requests a second on average. 0 sets no limit until the cloud asks for fewer requests.
 func NewBudget(reads, writes float64, m BudgetMeter) *Budget {
-	return &Budget{reads: newLimiter("read", reads, m), writes: newLimiter("write", writes, m), logins: newLimiter("login", 0, noMeter{})}
+	return &Budget{reads: newLimiter("read", reads, m), writes: newLimiter("write", writes, m), logins: newLimiter("login", 0, noMeter{}), slots: cloud.NewSlots()}
 }
 
 // Limit returns next, with each request delayed until the budget allows it, and each reply bounded.
 func (b *Budget) Limit(next http.RoundTripper) http.RoundTripper {
-	return limited{b, cloud.Bound(next)}
+	return limited{b, b.slots.Bound(next)}
 }
 
 type limited struct {
