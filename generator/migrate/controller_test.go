@@ -1,8 +1,12 @@
 package migrate
 
 import (
+	"errors"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 )
@@ -96,4 +100,56 @@ func TestAWorkloadWhoseLabelNamesTheChartIsRead(t *testing.T) {
 func importOf(t *testing.T, text string) (v1alpha1.Distribution, []Note, error) {
 	t.Helper()
 	return Import(func(yield func(File, error) bool) { yield(File{Name: "old.yaml", Content: []byte(text)}, nil) })
+}
+
+// What a workload makes has no setting of its own: the node of its Pod and what a kubelet writes on that are none.
+func TestWhatAWorkloadMakesIsCountedAndNotRead(t *testing.T) {
+	const (
+		template  = "spec: {template: {spec: {containers: [{name: p, image: x/cinder-csi-plugin:v1, args: [--cluster=blue, --cloud-config=/c]}]}}}"
+		workloads = "{apiVersion: apps/v1, kind: Deployment, metadata: {namespace: base, name: c}, " + template + "}\n---\n" +
+			"{apiVersion: apps/v1, kind: DaemonSet, metadata: {namespace: base, name: n}, " + template + "}"
+	)
+	want, _, err := Import(named("all.yaml", workloads))
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := func(apiVersion, kind, name, owner, rest string) string {
+		return "{apiVersion: " + apiVersion + ", kind: " + kind + ", metadata: {namespace: base, name: " + name + ", annotations: {a: evil}, ownerReferences: [{kind: " + owner + ", name: o}]}, " + rest + "}"
+	}
+	pod := func(node, owner string) string {
+		return made("v1", "Pod", node, owner, "spec: {priorityClassName: evil, tolerations: [{operator: Exists}], affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: "+
+			"{nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: ["+node+"]}]}]}}}, containers: [{name: p, image: x/cinder-csi-plugin:v1, args: [--cluster=evil]}]}")
+	}
+	evil := strings.ReplaceAll(template, "blue", "evil")
+	for name, test := range map[string]struct {
+		objects []string
+		note    string
+	}{
+		"a Pod of a DaemonSet":             {[]string{pod("w1", "DaemonSet")}, "Pod of a workload"},
+		"Pods of a DaemonSet":              {[]string{pod("w1", "DaemonSet"), pod("w2", "DaemonSet")}, "Pod of a workload (2)"},
+		"a Pod of a ReplicaSet":            {[]string{pod("w1", "ReplicaSet")}, "Pod of a workload"},
+		"a Pod of a StatefulSet":           {[]string{pod("w1", "StatefulSet")}, "Pod of a workload"},
+		"a Pod of a Job":                   {[]string{pod("w1", "Job")}, "Pod of a workload"},
+		"a ReplicaSet of a Deployment":     {[]string{made("apps/v1", "ReplicaSet", "r", "Deployment", evil)}, "ReplicaSet of a workload"},
+		"an old ReplicaSet":                {[]string{made("extensions/v1beta1", "ReplicaSet", "r", "Deployment", evil)}, "ReplicaSet of a workload"},
+		"a ControllerRevision":             {[]string{made("apps/v1", "ControllerRevision", "r", "DaemonSet", "data: {"+evil+"}")}, "ControllerRevision of a workload"},
+		"a Pod in a list without its kind": {[]string{"apiVersion: v1\nkind: PodList\nitems:\n- " + strings.Replace(pod("w1", "DaemonSet"), "apiVersion: v1, kind: Pod, ", "", 1)}, "Pod of a workload"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			all := strings.Join(test.objects, "\n---\n")
+			got, notes, err := Import(named("all.yaml", workloads+"\n---\n"+all))
+			if err != nil || !cmp.Equal(want, got) {
+				t.Errorf("beside its workload: %v\n%s", err, cmp.Diff(want, got))
+			}
+			if note := (Note{File: "all.yaml", Key: test.note, Why: whyOwned}); !slices.Contains(notes, note) {
+				t.Errorf("want %s, got %v", note, notes)
+			}
+			if _, _, err := Import(named("all.yaml", all)); !errors.Is(err, ErrFile) || !strings.Contains(err.Error(), whyOwned) {
+				t.Errorf("alone: want an error that says what to give, got %v", err)
+			}
+		})
+	}
+	if got, _, err := Import(named("all.yaml", pod("w1", "Node"))); err != nil || got.Spec.ClusterID != "evil" {
+		t.Errorf("a Pod that no workload makes is read: got %v", err)
+	}
 }

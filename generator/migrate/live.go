@@ -53,10 +53,13 @@ func liveObjects(ctx context.Context, c *cluster.Cluster) ([]map[string]any, err
 			object["apiVersion"], object["kind"] = k.apiVersion, k.kind // the items of a list lack them
 			delete(object, "status")
 			templated(object)
-			if isWorkload(k.kind) && owned(object) {
-				continue // the workload that made it stands for it
+			d := document{yaml: object}
+			if d.owned() { // it is only counted, and a cluster may have many
+				owners := valueAt(object, "metadata", "ownerReferences")
+				clear(object)
+				object["kind"], object["metadata"] = k.kind, map[string]any{"ownerReferences": owners}
 			}
-			if d := (document{yaml: object}); isWorkload(k.kind) && runsDriver(d) && !d.ofKubelet() {
+			if isWorkload(k.kind) && runsDriver(d) && !d.ofKubelet() {
 				drivers = append(drivers, d)
 			}
 			all = append(all, object)

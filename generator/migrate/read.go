@@ -68,11 +68,21 @@ type otherKinds struct {
 	read  bool              // another document of the argument is read
 }
 
+// ofWorkload follows the kind of an object that a workload makes.
+const (
+	ofWorkload = " of a workload"
+	whyOwned   = "import reads the Deployment, StatefulSet or DaemonSet that makes it; give that"
+)
+
 // keep sorts documents. An object that is there twice, as in a must-gather directory, is kept once.
 func (in *input) keep(documents []document, other *otherKinds) {
 	for _, d := range documents {
 		if d.ofKubelet() {
 			in.notes = append(in.notes, Note{File: d.label(), Key: "the object", Why: "its kubelet makes it from a file of the node; if that is the installation, name the file"})
+			continue
+		}
+		if d.owned() {
+			other.count[d.kind()+ofWorkload]++
 			continue
 		}
 		if !isRead(d) {
@@ -138,7 +148,7 @@ func (in *input) owner(d document) string {
 func (in *input) choose(chosen []string) error {
 	var owners, namespaces []string
 	for _, d := range slices.Concat(in.documents, in.operators) {
-		if owner := in.owner(d); owner != "" && (d.kind() != "Secret" || in.secrets[d.name()]) {
+		if owner := in.owner(d); owner != "" && (d.kind() != "Secret" || in.secrets[d.name()] || d.holdsConf()) {
 			owners, namespaces = appendNew(owners, owner), appendNew(appendNew(namespaces, owner), d.owner())
 		}
 	}
@@ -200,10 +210,14 @@ func (in *input) tellUnread(source string, other *otherKinds) error {
 			n = fmt.Sprintf(" (%d)", other.count[kind])
 		}
 		kinds = append(kinds, kind+n)
-		why := cmp.Or(whyUnread[kind], "it has no setting of the driver")
-		if whyUnread[kind] != "" {
-			advice = append(advice, ". "+kind+": "+whyUnread[kind])
+		why := whyUnread[kind]
+		if strings.HasSuffix(kind, ofWorkload) {
+			why = whyOwned
 		}
+		if why != "" {
+			advice = append(advice, ". "+kind+": "+why)
+		}
+		why = cmp.Or(why, "it has no setting of the driver")
 		in.notes = append(in.notes, Note{File: source, Key: kind + n, Why: why})
 	}
 	for _, label := range slices.Sorted(maps.Keys(other.about)) {

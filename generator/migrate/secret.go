@@ -46,6 +46,13 @@ const liveSecret = "import does not read the values of a Secret, and this one ha
 // standaloneSecret is the one of OpenShift's built-in driver.
 const standaloneSecret = "openstack-cloud-credentials"
 
+// holdsConf is whether a Secret has a cloud.conf, for which a note prints a command. So it counts for an owner as a value does.
+func (d document) holdsConf() bool {
+	data, _ := d.yaml["data"].(map[string]any)
+	_, has := data[confKey]
+	return d.kind() == "Secret" && has && (d.live || d.name() != standaloneSecret)
+}
+
 // readSecret looks at the name of a Secret and at the names of its keys.
 func (p *proposal) readSecret(d document) error {
 	data, _ := d.yaml["data"].(map[string]any)
@@ -69,7 +76,7 @@ func (p *proposal) readSecret(d document) error {
 		p.note(shape, secretRules[1].to, "")
 	case p.known.nodePools.mountedBy(d) != nil:
 		p.note(shape, "", limitOfPool)
-	case slices.Contains(keys, confKey) && (d.live || name != standaloneSecret):
+	case d.holdsConf():
 		p.known.credentials = true
 		p.note(shape, "", liveSecret+p.confCommand(name, "cloud.conf"))
 	case name == standaloneSecret:

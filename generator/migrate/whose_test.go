@@ -49,7 +49,11 @@ func strangers(t *testing.T) map[string][]string {
 			tenants(hostedConfig, "cloud.conf: "+conf+", ca-bundle.pem: "+ca), tenants(hostedTrustedCA, "ca-bundle.pem: "+ca),
 			tenants("m", "cloud.conf: "+conf), tenants("m", "ca-bundle.pem: "+ca), tenants("m", "enable_topology: 'false'"),
 		},
-		"Secret":     {"{apiVersion: v1, kind: Secret, metadata: {namespace: tenant, name: " + v1alpha1.DefaultKubeconfigSecret + "}, data: {kubeconfig: eA==}}"},
+		"Secret": {
+			"{apiVersion: v1, kind: Secret, metadata: {namespace: tenant, name: " + v1alpha1.DefaultKubeconfigSecret + "}, data: {kubeconfig: eA==}}",
+			"{apiVersion: v1, kind: Secret, metadata: {namespace: tenant, name: cloud-config}, data: {cloud.conf: eA==}}",
+			"{apiVersion: v1, kind: Secret, metadata: {namespace: tenant, name: any}, stringData: {cloud.conf: x}}",
+		},
 		"Deployment": workload("Deployment"), "StatefulSet": workload("StatefulSet"), "ReplicaSet": workload("ReplicaSet"), "DaemonSet": workload("DaemonSet"),
 		"Pod":                   {"{apiVersion: v1, kind: Pod, metadata: {namespace: tenant, name: w}, spec: {containers: [{name: p, image: x/cinder-csi-plugin:v1, args: [--cluster=evil]}]}}"},
 		"StorageClass":          {strings.ReplaceAll(ofDriver, "name: c", "name: evil, annotations: {storageclass.kubernetes.io/is-default-class: \"true\"}")},
@@ -94,7 +98,12 @@ func TestWhatIsBesideAnInstallationIsAskedFor(t *testing.T) {
 		}
 	}
 	run := func(content string, chosen ...string) (v1alpha1.Distribution, error) {
-		d, _, err := (&Importer{Namespaces: chosen}).Import(named("all.yaml", content))
+		d, notes, err := (&Importer{Namespaces: chosen}).Import(named("all.yaml", content))
+		for _, n := range notes { // a command that a person runs is as good as a value
+			if strings.Contains(content, "namespace: base") && strings.Contains(n.Why, "--namespace tenant") {
+				return d, fmt.Errorf("a note leads to the tenant: %s", n)
+			}
+		}
 		return d, err
 	}
 	asks := func(err error) bool { return errors.Is(err, ErrSeveral) && strings.Contains(err.Error(), `"tenant"`) }

@@ -38,10 +38,11 @@ func isDriver(pod corev1.PodSpec) func(corev1.Container) bool {
 	}
 }
 
-// owned reports whether another workload made an object.
-func owned(object map[string]any) bool {
-	var w struct{ Metadata metav1.ObjectMeta }
-	return value{object}.loosely(&w) == nil && cluster.Owned(w.Metadata.OwnerReferences)
+// owned reports whether another workload made an object of its template, and stands for it. A kubelet may annotate such a Pod, and Kubernetes
+// pins that of a DaemonSet to a node: neither is a setting of the installation.
+func (d document) owned() bool {
+	var owners []metav1.OwnerReference
+	return (isWorkload(d.kind()) || d.kind() == "ControllerRevision") && value{valueAt(d.yaml, "metadata", "ownerReferences")}.loosely(&owners) == nil && cluster.Owned(owners)
 }
 
 // isWorkload is whether a kind of object has pods that may run a driver.

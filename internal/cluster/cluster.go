@@ -42,8 +42,12 @@ var (
 // maxAnswer is the most that is read of one answer, in bytes: 500 pods or workloads have less.
 const maxAnswer = 64 << 20
 
-// pageSize is how many objects one request lists.
-const pageSize = 500
+// One request lists pageSize objects, and fewer if their answer is too big. As JSON an object has at most some 9 MiB: etcd stores 1.5 MiB, and
+// a character may need six. So smallestPage objects are never too many.
+const (
+	pageSize     = 500
+	smallestPage = 7
+)
 
 // Source says where the kubeconfig is, and what of it counts. Empty fields mean kubectl's rules: KUBECONFIG, then ~/.kube/config, and the
 // context that the file chooses.
@@ -213,15 +217,20 @@ type Selector struct{ Labels, Fields string }
 // Select reads every selected object of a list, page by page.
 func Select[T any](ctx context.Context, c *Cluster, path string, s Selector) ([]T, error) {
 	all := []T{}
-	query := url.Values{"limit": {fmt.Sprint(pageSize)}}
+	query := url.Values{}
 	if s.Labels != "" {
 		query.Set("labelSelector", s.Labels)
 	}
 	if s.Fields != "" {
 		query.Set("fieldSelector", s.Fields)
 	}
-	for {
+	for limit := pageSize; ; {
+		query.Set("limit", strconv.Itoa(limit))
 		body, err := c.read(ctx, path, query)
+		if errors.Is(err, errTooLarge) && limit > smallestPage { // whoever may create large objects does not hide those of others
+			limit /= 4
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -4,10 +4,12 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -50,6 +52,54 @@ func TestListsAreReadPageByPageWithGETOnly(t *testing.T) {
 	want := []string{"GET /prefix/api/v1/nodes?limit=500", "GET /prefix/api/v1/nodes?continue=more&limit=500"}
 	if diff := cmp.Diff(want, asked.All()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// A tenant may create objects that are too large for one answer.
+func TestAListOfLargeObjectsIsReadInSmallerPages(t *testing.T) {
+	text := strings.Repeat("x", 1<<20)
+	for name, test := range map[string]struct {
+		objects, large int // the first ones are of that many MiB
+		want           []string
+	}{
+		"small":               {600, 0, []string{"0 500", "500 500"}},
+		"some large":          {70, 1, []string{"0 500", "0 125", "0 31", "31 31", "62 31"}},
+		"each of the largest": {9, 9, []string{"0 500", "0 125", "0 31", "0 7", "7 7"}},
+		"beyond etcd":         {9, 10, []string{"0 500", "0 125", "0 31", "0 7"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var asked testenv.Asked
+			c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+				limit, _ := strconv.Atoi(r.URL.Query().Get("limit"))
+				from, _ := strconv.Atoi(r.URL.Query().Get("continue"))
+				asked.Add(fmt.Sprint(from, " ", limit))
+				end, next := from+limit, fmt.Sprint(from+limit)
+				if end >= test.objects {
+					end, next = test.objects, ""
+				}
+				fmt.Fprintf(w, `{"metadata": {"continue": %q}, "items": [`, next)
+				for i := range end - from {
+					fmt.Fprintf(w, `%s{"metadata": {"name": "%d", "annotations": {"a": "`, strings.Repeat(",", min(i, 1)), from+i)
+					for range test.large {
+						_, _ = io.WriteString(w, text)
+					}
+					fmt.Fprint(w, `"}}}`)
+				}
+				fmt.Fprint(w, `]}`)
+			})
+			got, err := List[struct{ Metadata struct{ Name string } }](t.Context(), c, "/api/v1/pods")
+			if large := test.large > 9; errors.Is(err, errTooLarge) != large || !large && len(got) != test.objects {
+				t.Errorf("got %d objects, %v", len(got), err)
+			}
+			for i, o := range got {
+				if o.Metadata.Name != strconv.Itoa(i) {
+					t.Fatalf("object %d is %s", i, o.Metadata.Name)
+				}
+			}
+			if diff := cmp.Diff(test.want, asked.All()); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 
