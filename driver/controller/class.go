@@ -1,8 +1,8 @@
 package controller
 
 import (
-	"crypto/sha256"
 	"context"
+	"crypto/sha256"
 	"sync"
 
 	"github.com/cinder-csi/cinder-csi/driver/contract"

@@ -54,12 +54,16 @@ func (l Listing) Wrong() int {
 // changes meanwhile may have a finding, which the next list has no more.
 func List(f ListReadings) Listing {
 	l := Listing{Time: f.Now, Volumes: []Row{}, Unseen: listed(f.Gaps), Pending: f.pending(), CinderRead: f.CinderRead}
-	pods, attachments := map[string][]corev1.Pod{}, map[string][]storagev1.VolumeAttachment{}
-	for _, p := range f.Pods {
+	pods, attachments := map[string][]*corev1.Pod{}, map[string][]storagev1.VolumeAttachment{}
+	for i := range f.Pods {
+		p := &f.Pods[i]
 		for _, v := range p.Spec.Volumes {
-			if claim := claimOfVolumeOf(p, v); claim != "" && !ended(p) {
-				pods[p.Namespace+"/"+claim] = append(pods[p.Namespace+"/"+claim], p)
+			claim := p.Namespace + "/" + claimOfVolumeOf(*p, v)
+			using := pods[claim]
+			if strings.HasSuffix(claim, "/") || ended(*p) || len(using) > 0 && using[len(using)-1] == p { // it may name a claim thousands of times
+				continue
 			}
+			pods[claim] = append(using, p)
 		}
 	}
 	for _, a := range f.Attachments {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -128,8 +129,8 @@ func claimsOfPod(ctx context.Context, c *cluster.Cluster, t Subject) ([]Subject,
 	}
 	var all []Subject
 	for _, v := range p.Spec.Volumes {
-		if claim := claimOfVolumeOf(p, v); claim != "" {
-			all = append(all, Subject{Claim, t.Namespace, claim})
+		if claim := (Subject{Claim, t.Namespace, claimOfVolumeOf(p, v)}); claim.Name != "" && !slices.Contains(all, claim) {
+			all = append(all, claim)
 		}
 	}
 	if len(all) == 0 {

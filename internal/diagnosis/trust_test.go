@@ -329,6 +329,10 @@ func TestAMirrorPodUsesNoClaim(t *testing.T) {
 // A list that fails, also for want of time, compares nothing. A node can hold the pages that are read of its pods, and a CSINode can outlive its node.
 func TestWithoutAComparisonNoCommandChangesAServer(t *testing.T) {
 	denied := diagnosistest.Answer{Status: http.StatusForbidden, Body: json.RawMessage(`{"message": "forbidden"}`)}
+	// A node writes its own CSINode, also between two readings.
+	changed := func(node string) diagnosistest.Answer {
+		return ok(`{"items": [{"metadata": {"name": "%s"}, "spec": {"drivers": [{"name": "cinder.csi.openstack.org", "nodeID": "%s"}]}}]}`, node, id(99))
+	}
 	for _, test := range []struct {
 		recording, path string
 		answer          diagnosistest.Answer
@@ -337,6 +341,8 @@ func TestWithoutAComparisonNoCommandChangesAServer(t *testing.T) {
 		{recording: "node-lost", commands: true},
 		{"node-lost", nodesPath, denied, false},
 		{"node-lost", csiNodesPath, denied, false},
+		{"node-lost", csiNodesPath, changed("node-lost-a"), false},
+		{"server-locked", csiNodesPath, changed("server-locked-a"), false},
 		{recording: "server-locked", commands: true},
 		{"server-locked", nodesPath, denied, false},
 		{"server-locked", csiNodesPath, denied, false},

@@ -6,7 +6,7 @@ package imports_test
 var mayImport = rules{
 	"cmd/cinder-csi-driver":    {"driver", "driver/config", "driver/guestaccess", "driver/openstack"},
 	"cmd/cinder-csi-generator": {"generator/cli", "internal/cluster", "internal/cloud", "internal/memnet", "internal/openstacksim", "internal/rusage"},
-	"cmd/kubectl-cinder":       {"internal/diagnosis/command", "internal/cluster", "internal/cloud"},
+	"cmd/kubectl-cinder":       {"internal/diagnosis/command", "internal/cluster", "internal/cloud", "internal/rusage"},
 	"cmd/openstack-sim":        {"internal/openstacksim/..."},
 
 	"driver":                     {"driver/...", "internal/cloud", "internal/cloudconf", "internal/panics"}, // run.go and what it calls: the only wiring
