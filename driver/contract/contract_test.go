@@ -1,6 +1,8 @@
 package contract
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 )
@@ -22,6 +24,32 @@ func TestTheDescriptionOfARestoredVolumeIsReadBack(t *testing.T) {
 		token, sent, ok := ParseDescriptionOfRestored(description)
 		if ok != want.ok || ok && (token != want.token || !sent.Equal(want.sent)) {
 			t.Errorf("%q: got %q, %v, %v, want %v", description, token, sent, ok, want)
+		}
+	}
+}
+
+func TestTheMetadataOfAnObjectHasABound(t *testing.T) {
+	entries := func(n, length int) map[string]string {
+		metadata := map[string]string{}
+		for i := range n {
+			metadata[fmt.Sprintf("%04d", i)] = strings.Repeat("x", length)
+		}
+		return metadata
+	}
+	for name, test := range map[string]struct {
+		metadata map[string]string
+		refused  string
+	}{
+		"none":                     {},
+		"as many entries as may":   {entries(maxEntries, 1), ""},
+		"one entry more":           {entries(maxEntries+1, 1), "257 entries"},
+		"as many bytes as may":     {entries(128, 246), ""},
+		"more bytes":               {entries(128, 250), "bytes as Cinder writes it"},
+		"letters that need escape": {map[string]string{"a": strings.Repeat("ä", maxAllMetadata/6)}, "bytes as Cinder writes it"},
+	} {
+		err := CheckMetadataSize(test.metadata)
+		if (err != nil) != (test.refused != "") || err != nil && !strings.Contains(err.Error(), test.refused) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strconv"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/driver/provision"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"github.com/cinder-csi/cinder-csi/internal/paging"
 	"github.com/cinder-csi/cinder-csi/test/kit/csitest"
 )
 
@@ -518,5 +520,42 @@ func TestControllerGetCapabilities(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Error("-want +got\n", diff)
+	}
+}
+
+// A caller without a limit gets the volumes of a large project in answers of a page, as every sidecar reads them.
+func TestAListWithoutALimitIsReadInPages(t *testing.T) {
+	s := twoClouds()
+	plain := s.o.Clouds[""].Volumes.(*fake)
+	plain.list, plain.page = nil, 400
+	for n := range 2500 {
+		plain.list = append(plain.list, volume.Volume{ID: volume.ID(fmt.Sprintf("%s%04d", first[:32], n)), CreatedAt: time.Unix(int64(9000-n), 0).UTC()})
+	}
+	var sizes []int
+	request := &csi.ListVolumesRequest{}
+	for {
+		got, err := s.ListVolumes(t.Context(), request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if sizes = append(sizes, len(got.GetEntries())); got.GetNextToken() == "" {
+			break
+		}
+		request.StartingToken = got.GetNextToken()
+	}
+	if want := []int{1200, 1200, 101}; !slices.Equal(sizes, want) {
+		t.Errorf("want answers of %v, got %v", want, sizes)
+	}
+	endless := fmt.Sprintf("%s,%d,listed=%d", plain.list[9].ID, plain.list[9].CreatedAt.UnixMicro(), paging.MaxItems-399)
+	_, err := s.ListVolumes(t.Context(), &csi.ListVolumesRequest{StartingToken: endless})
+	kindIs(t, err, volume.Unavailable, "does not end")
+	if _, err = s.ListVolumes(t.Context(), &csi.ListVolumesRequest{StartingToken: endless, MaxEntries: 1}); err != nil {
+		t.Errorf("a caller with a limit counts himself: %v", err)
+	}
+	_, err = s.ControllerListVolumeHealth(t.Context(), &csi.ControllerListVolumeHealthRequest{StartingToken: endless})
+	kindIs(t, err, volume.Unavailable, "does not end")
+	for _, token := range []string{first + ",listed=x", first + ",listed=-1", first + ",listed="} {
+		_, err := s.ListVolumes(t.Context(), &csi.ListVolumesRequest{StartingToken: token})
+		kindIs(t, err, volume.Busy, "from the beginning")
 	}
 }

@@ -3,11 +3,13 @@ package controller
 import (
 	"cmp"
 	"context"
+	"fmt"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
 
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"github.com/cinder-csi/cinder-csi/internal/paging"
 )
 
 var severities = map[volume.Severity]csi.VolumeHealthErrorType{
@@ -46,7 +48,10 @@ func (s *Server) ControllerListVolumeHealth(ctx context.Context, req *csi.Contro
 	response := &csi.ControllerListVolumeHealthResponse{}
 	most := cmp.Or(int(req.GetMaxEntries()), mostEntries)
 	missing := map[volume.ServerID]bool{}
-	for {
+	for pages := 1; ; pages++ {
+		if pages > mostPages {
+			return nil, endless("volumes", fmt.Errorf("%w: it has more than %d pages", paging.ErrEndless, mostPages))
+		}
 		page, more, err := s.o.Clouds[at.cloud].Volumes.ListHealth(ctx, at.position, missing)
 		if volume.Is(err, volume.NotFound) {
 			return nil, invalidToken(req.GetStartingToken())

@@ -54,9 +54,12 @@ func nodesOf(v volume.Volume) []string {
 	return nodes
 }
 
-// mostEntries are those of an answer to a caller that names no limit. It reads the rest with the token, as each sidecar does: an answer of all volumes
-// of a large project takes more memory than the driver has, and more than gRPC's 4 MiB.
+// mostEntries are those of an answer to a caller that names no limit. It reads the rest with the token, as each sidecar does. All volumes of a large
+// project would take more memory than the driver has, and more than gRPC's 4 MiB.
 const mostEntries = 1000
+
+// mostPages are those that one answer reads: a page may have no volume with an issue.
+const mostPages = 1000
 
 // ListVolumes implements csi.ControllerServer. It lists every volume of the project, cloud by cloud, also volumes that others created.
 // external-attacher treats a volume that is missing in the list as detached.

@@ -46,12 +46,14 @@ func TestARetypeMovesNothingUnlessItMay(t *testing.T) {
 	}
 }
 
+// Each RPC keeps all types, so what Cinder cannot have is left out.
 func TestTypesAreReadPageByPage(t *testing.T) {
 	t.Parallel()
+	long := strings.Repeat("x", 300)
 	c, f := connect(t, answer{status: 200, body: `{"volume_types": [{"id": "1", "name": "a", "extra_specs": {"multiattach": "<is> True", "one": "that the driver does not read"}}], "volume_type_links": [{"rel": "next"}]}`},
-		answer{status: 200, body: `{"volume_types": [{"id": "2", "name": "b"}]}`})
+		answer{status: 200, body: `{"volume_types": [{"id": "2", "name": "b"}, {"id": "3", "name": "c", "extra_specs": {"multiattach": "` + long + `"}}, {"id": "4", "name": "` + long + `"}]}`})
 	got, err := c.Types(t.Context())
-	want := []volume.Type{{ID: "1", Name: "a", Specs: map[string]string{"multiattach": "<is> True"}}, {ID: "2", Name: "b"}}
+	want := []volume.Type{{ID: "1", Name: "a", Specs: map[string]string{"multiattach": "<is> True"}}, {ID: "2", Name: "b"}, {ID: "3", Name: "c", Specs: map[string]string{}}}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil || f.seen[1].Query != "limit=1000&marker=1" {
 		t.Errorf("%v, asked %v (-want +got):\n%s", err, f.seen, diff)
 	}

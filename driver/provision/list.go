@@ -10,8 +10,8 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/paging"
 )
 
-// List reads a page of at most limit volumes of the project after position p, also those that others created (CSI specification, ListVolumes), and
-// whether another page may follow. Limit 0 is the usual page of Cinder. With a limit only an empty page is the end of the list: a cloud may return
+// List reads a page of at most limit volumes of the project after position p, also those that others created (CSI specification, ListVolumes).
+// More is whether another page may follow. Limit 0 is the usual page of Cinder. With a limit only an empty page is the end of the list: a cloud may return
 // fewer volumes than asked for. NotFound where the volume of p is gone and p lacks its creation time.
 func (s *Service) List(ctx context.Context, p volume.Position, limit int) (page []volume.Volume, more bool, err error) {
 	page, more, err = s.listFrom(ctx, p, limit, nil)

@@ -159,8 +159,8 @@ func (s *Service) finishRestore(ctx context.Context, spec CreateSpec, v volume.V
 	return v, nil
 }
 
-// ownMetadata is what a create gives a volume. That of the class is left out where it would be too large with what the backup brought: each restore of
-// a backup of a restore would add to it, and an object that is too large stops every list of the project.
+// ownMetadata is what a create gives a volume. That of the class is left out where it would be too large with what the backup brought. Else each restore
+// of a backup of a restore would add to it, until the object is too large for every list of the project.
 func (s *Service) ownMetadata(ctx context.Context, spec CreateSpec, v volume.Volume) map[string]string {
 	own := s.createMetadata(spec)
 	all := maps.Clone(own)

@@ -79,7 +79,7 @@ func TestCreateFromABackup(t *testing.T) {
 	}
 }
 
-// Each restore of a backup of a restore could add the metadata of another class, and an object without bound stops every list of the project.
+// Each restore of a backup of a restore could add the metadata of another class. An object without bound stops every list of the project.
 func TestRestoresOfRestoresDoNotAddUpTheirMetadata(t *testing.T) {
 	large := func(generation string) map[string]string {
 		metadata := map[string]string{contract.MetadataPVCName: generation}

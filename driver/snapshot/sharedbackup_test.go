@@ -1,7 +1,9 @@
 package snapshot
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -47,6 +49,40 @@ func TestASecondBackupInCephIsRefusedBeforeAnythingIsMade(t *testing.T) {
 			t.Errorf("after the first backup is gone: %v", err)
 		}
 	})
+}
+
+// pagesOf is a cloud that shows as many backups as somebody reads.
+type pagesOf struct {
+	volume.Cloud
+	of volume.Snapshot
+}
+
+func (c pagesOf) Backups(_ context.Context, p volume.SnapshotPage) ([]volume.Snapshot, bool, error) {
+	begin := 0
+	_, _ = fmt.Sscanf(string(p.Marker), "00000000-0000-4000-8000-%d", &begin)
+	page := slices.Repeat([]volume.Snapshot{c.of}, 1000)
+	for i := range page {
+		if c.of.ID == "" {
+			page[i].ID = volume.SnapshotID(fmt.Sprintf("00000000-0000-4000-8000-%012d", begin+i+1))
+		}
+	}
+	return page, true, nil
+}
+
+// Each call keeps the backups of its volume, and a cloud chooses how many and how large they are.
+func TestTheBackupsOfAVolumeHaveABound(t *testing.T) {
+	long := strings.Repeat("x", 1<<10)
+	s := New(pagesOf{of: volume.Snapshot{Name: long, Status: volume.Status(long), Reason: long, Zone: long, Volume: volume.ID(long)}}, nil, nil, nil, Options{})
+	all, err := s.backupsOf(t.Context(), cloudtest.SourceVolume.ID)
+	if cloudtest.WantKind(t, err, volume.Unavailable, false); len(all) > maxBackups || len(all[0].Name+all[0].Reason+all[0].Zone+string(all[0].Volume)) > 0 || len(all[0].Status) > 32 {
+		t.Errorf("%d backups like %+v", len(all), all[0])
+	}
+	for _, of := range []volume.Snapshot{{ID: volume.SnapshotID(long)}, {From: volume.SnapshotID(long)}} {
+		all, err := New(pagesOf{of: of}, nil, nil, nil, Options{}).backupsOf(t.Context(), cloudtest.SourceVolume.ID)
+		if cloudtest.WantKind(t, err, volume.Unavailable, false); len(all) != 0 {
+			t.Errorf("%d backups of a cloud that shows nonsense", len(all))
+		}
+	}
 }
 
 // Another program made the failed backup, or another replica did at the same time.

@@ -28,7 +28,7 @@ func (c *clusterCheck) checkNeighbours(pods []pod) {
 	if len(found) > 0 {
 		c.report.add("cluster.neighbours", Warning, "pods of other namespaces run on nodes of the controller: "+list(slices.Sorted(maps.Keys(found))),
 			"an attacker who breaks out of one of them can read the Secrets of the controller, and so control the project in the cloud",
-			"give the controller nodes without such pods (spec.roles.controller.nodeSelector). After a node was compromised, replace the credentials")
+			"give the controller nodes without such pods (spec.roles.controller.nodeSelector, with a label of node-restriction.kubernetes.io/, which no kubelet may write). After a node was compromised, replace the credentials")
 		return
 	}
 	c.report.ok("cluster.neighbours", "the nodes of an installed controller run no pods of other namespaces")

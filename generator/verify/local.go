@@ -98,8 +98,8 @@ func (l *locals) problem(key, format string, args ...any) {
 	l.problems = append(l.problems, strings.TrimPrefix(l.at, l.root+"/")+": "+key+fmt.Sprintf(format, args...))
 }
 
-// yaml refuses anchors and aliases, with which a short document stands for one that fills the memory, and merge keys, of which parsers make different
-// documents. It reports whether the file has none.
+// yaml refuses anchors and aliases, with which a short document stands for one that fills the memory. It refuses merge keys, too: parsers make different
+// documents of them. It reports whether the file has none.
 func (l *locals) yaml(text []byte) bool {
 	if !bytes.ContainsAny(text, "&*!") && !bytes.Contains(text, []byte(mergeKey)) {
 		return true // 2,000 classes take long to parse once more

@@ -195,7 +195,11 @@ func TestHeadersWithoutEndAreCutOff(t *testing.T) {
 
 // readsOfCloud returns a function that reads the reply of one cloud, which has so many bytes, and does not close it.
 func readsOfCloud(t *testing.T) func(ctx context.Context, size int64) (*http.Response, error) {
-	bound := Bound(roundTrip(func(r *http.Request) (*http.Response, error) {
+	return readsOfLogin(t, NewSlots())
+}
+
+func readsOfLogin(t *testing.T, slots Slots) func(ctx context.Context, size int64) (*http.Response, error) {
+	bound := slots.Bound(roundTrip(func(r *http.Request) (*http.Response, error) {
 		size, err := strconv.ParseInt(r.URL.Query().Get("size"), 10, 64)
 		return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(io.LimitReader(endless.Byte(' '), size))}, err
 	}))
@@ -211,6 +215,24 @@ func readsOfCloud(t *testing.T) func(ctx context.Context, size int64) (*http.Res
 		_, err = io.Copy(io.Discard, resp.Body)
 		return resp, err
 	}
+}
+
+func TestLargeAnswersOfAllLoginsOfACloudWaitForEachOther(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		slots := NewSlots()
+		before, after := readsOfLogin(t, slots), readsOfLogin(t, slots)
+		for range largeBodies {
+			if _, err := before(t.Context(), smallBody+1); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if _, err := after(ctx, smallBody+1); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("one more large answer, to another login: %v", err)
+		}
+	})
 }
 
 func TestLargeAnswersOfOneCloudDoNotDelayThoseOfAnother(t *testing.T) {

@@ -227,7 +227,7 @@ func Select[T any](ctx context.Context, c *Cluster, path string, s Selector) ([]
 	for limit := pageSize; ; {
 		query.Set("limit", strconv.Itoa(limit))
 		body, err := c.read(ctx, path, query)
-		if errors.Is(err, errTooLarge) && limit > smallestPage { // whoever may create large objects does not hide those of others
+		if errors.Is(err, errTooLarge) && limit > smallestPage { // one who may create large objects does not hide those of others
 			limit /= 4
 			continue
 		}
