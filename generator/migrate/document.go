@@ -64,6 +64,11 @@ func open(f File) ([]document, error) {
 	for _, part := range split(f.Content) {
 		var content map[string]any
 		text := helmHead.ReplaceAll(part.text, nil)
+		if len(text) < len(part.text) { // with its head, a text of Helm is no YAML that could be checked
+			if err := documents.Check(text); err != nil {
+				return nil, fmt.Errorf("%w: %s: %w", ErrFile, f.Name, err)
+			}
+		}
 		if len(text) < len(part.text) && string(bytes.TrimSpace(text)) == "null" { // a release without values of its own
 			all = append(all, document{file: f.Name, source: f.source(), yaml: map[string]any{}, carried: true})
 			continue

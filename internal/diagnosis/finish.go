@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/cinder-csi/cinder-csi/driver/cause"
+	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/internal/pages"
 )
 
@@ -186,9 +187,12 @@ func (s *walk) deleteVolume() {
 		began = v.Status.LastPhaseTransitionTime.Time
 	}
 	if s.Cloud != nil && s.Cloud.Volume != nil && s.Cloud.Volume.Status == "error_deleting" {
+		reset := run("openstack", "volume", "set", "--state", "available", s.volumeWord())
+		if mark := s.Cloud.Volume.Metadata[contract.MetadataCluster]; mark == "" || mark != s.ClusterID {
+			reset = "the volume does not have the mark of this cluster, so find out whose it is before somebody resets its status"
+		}
 		s.stop(cause.VolumeDeleteError, Step{Name: stepDelete, What: s.volumeText(), Since: since(began), Why: sentence(s.Cloud.Message, readable(s.errorText(failed, o))), Do: append([]string{
-			"only an administrator of the cloud can repair this: after the cause is gone, the status is reset and the driver deletes the volume",
-			run("openstack", "volume", "set", "--state", "available", s.volumeWord()),
+			"only an administrator of the cloud can repair this: after the cause is gone, the status is reset and the driver deletes the volume", reset,
 		}, s.showVolume()...)})
 		return
 	}

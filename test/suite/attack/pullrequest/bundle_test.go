@@ -143,6 +143,15 @@ func (o *outside) check(t *testing.T) {
 const header = "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n"
 
 // M8: commands that build a directory fetched what its kustomizations name, and ran git for it.
+// utf16Text is a kustomization in the other encoding that YAML has.
+func utf16Text(text string) string {
+	wide := []byte{0xff, 0xfe}
+	for _, c := range []byte(header + text) {
+		wide = append(wide, c, 0)
+	}
+	return string(wide)
+}
+
 func TestABundleCannotMakeValidateFetchRunOrReadAnything(t *testing.T) {
 	o := watchOutside(t)
 	elsewhere := t.TempDir()
@@ -183,6 +192,7 @@ func TestABundleCannotMakeValidateFetchRunOrReadAnything(t *testing.T) {
 		"merge key with a tag":         "resources: [own.yaml]\n!!merge \"\\x3c\\x3c\": {resources: [\"" + o.url + "/x.yaml\"]}\n",
 		"merge keys, the last empty":   "resources: [own.yaml]\n<<: {generators: [generator.yaml]}\n? <<\n: {}\n",
 		"merge key with a repository":  "resources: [own.yaml]\n<<: {resources: [\"file://" + elsewhere + "?ref=--upload-pack=touch${IFS}" + elsewhere + "/ran\"]}\n",
+		"merge key in UTF-16":          utf16Text("resources: [own.yaml]\n<<: {resources: [\"" + o.url + "/x.yaml\"]}\n"),
 		"merge key with a patch":       "resources: [own.yaml]\npatches: []\n<<: {patches: [{path: \"" + o.url + "/x.yaml\"}]}\n",
 		"directory elsewhere":          "resources: [../../../../../../../../../.." + elsewhere + "]\n",
 		"absolute directory":           "resources: [" + elsewhere + "]\n",
@@ -191,8 +201,11 @@ func TestABundleCannotMakeValidateFetchRunOrReadAnything(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := bundleOf(t, "vanilla", "kustomize")
+			if !strings.HasPrefix(text, "\xff") {
+				text = header + text
+			}
 			forge(t, dir, map[string]string{
-				"kustomization.yaml": header + text,
+				"kustomization.yaml": text,
 				"own.yaml":           "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: default}\n",
 				"generator.yaml":     generator,
 				// kustomize treats this directory as a repository.
