@@ -19,7 +19,7 @@ import (
 var version = "dev"
 
 func main() {
-	rusage.Limit(1)
+	rusage.Limit(1) // the exit code of a failure
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends what looks at no context
 	columns, _, err := term.GetSize(int(os.Stdout.Fd()))

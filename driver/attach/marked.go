@@ -53,7 +53,7 @@ func (s *Service) checkServer(ctx context.Context, id volume.ServerID, verb stri
 		return err
 	}
 	if pair := s.marked.required.Missing(server); pair != "" {
-		return volume.Errorf(volume.NotOwned, "server %s %s no volume: it has %s neither in its metadata nor as a tag (--server-metadata). A node alone chose this ID, so look at the server first: openstack server show %s. "+
+		return volume.Errorf(volume.NotOwned, "server %s %s no volume: it has %s neither in its metadata nor as a tag (--server-metadata). Only the node itself names this server, so look at it first: openstack server show %s. "+
 			"If it is a node of this cluster, run: openstack server set --property %s %s", id, verb, pair, id, shell.Word(pair), id).Cause(cause.ServerForeign)
 	}
 	s.marked.add(id)

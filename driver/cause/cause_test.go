@@ -92,3 +92,14 @@ func TestSomebodyWhoMistypesAnIDGetsThoseOfItsGroup(t *testing.T) {
 		t.Errorf("%v", near)
 	}
 }
+
+// Anybody who may write an event chooses its text, and the cause at its end. So no advice is to do what a text says.
+func TestNoAdviceIsToFollowAText(t *testing.T) {
+	for _, c := range cause.All() {
+		for _, phrase := range []string{"of the message", "follow the message"} {
+			if strings.Contains(c.Do, phrase) {
+				t.Errorf("%s: %s", c.ID, c.Do)
+			}
+		}
+	}
+}

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"crypto/sha256"
+	"fmt"
 	"sync"
 
 	"github.com/cinder-csi/cinder-csi/driver/contract"
@@ -58,6 +59,11 @@ func (s *Server) tolerate(ctx context.Context, what, key, message string, attrib
 		s.o.Lenient(what)
 	}
 	if s.warnings.first(what + " " + key) {
+		for i, a := range attributes {
+			if text, ok := a.(string); ok {
+				attributes[i] = fmt.Sprintf("%.*s", longestText, text)
+			}
+		}
 		s.o.Log.WarnContext(ctx, message, attributes...)
 	}
 }
@@ -70,6 +76,9 @@ type warnings struct {
 }
 
 const mostWarnings = 1000
+
+// longestText is the most letters of an attribute of a warning: a request names a volume or a parameter with up to a megabyte.
+const longestText = 512
 
 // first reports whether this is the first call with that key.
 func (w *warnings) first(text string) bool {

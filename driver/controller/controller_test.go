@@ -268,6 +268,18 @@ func TestUnknownParametersAreLoggedOnceOrRefused(t *testing.T) {
 	}
 }
 
+// A request names a volume or a parameter with up to a megabyte.
+func TestAWarningIsShort(t *testing.T) {
+	var log bytes.Buffer
+	s := server(&fake{}, func(o *Options) { o.Log = slog.New(slog.NewTextHandler(&log, nil)) })
+	for range 2 {
+		s.tolerate(t.Context(), "a volume", strings.Repeat("x", 1<<20), "too long", "volume", strings.Repeat("x", 1<<20))
+	}
+	if got := log.String(); strings.Count(got, "too long") != 1 || len(got) > 2*longestText {
+		t.Errorf("%d bytes: %.100s", len(got), got)
+	}
+}
+
 func TestWarningsAreBounded(t *testing.T) {
 	var w warnings
 	for n := range 10 * mostWarnings {

@@ -20,7 +20,7 @@ type token struct {
 	cloud    string
 }
 
-// after is the position after n more volumes, the last of which is v. Who names a limit counts himself.
+// after is the position after n more volumes, the last of which is v. A caller that names a limit decides itself when to stop.
 func (t token) after(v volume.Volume, n int, req listRequest) (token, error) {
 	if t.position = volume.PositionOf(v); req.GetMaxEntries() == 0 {
 		t.listed += n

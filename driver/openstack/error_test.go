@@ -1,11 +1,13 @@
 package openstack
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/cinder-csi/cinder-csi/driver/cause"
+	"github.com/cinder-csi/cinder-csi/internal/cloud"
 )
 
 // answerCause is an answer of Cinder or Nova, and the cause that events, logs and metrics name for it.
@@ -91,5 +93,9 @@ func TestAnswersThatMayMeanThatTheServiceHasMoved(t *testing.T) {
 				t.Errorf("HTTP %d, of a proxy %t: %t for %v", status, proxy, got, err)
 			}
 		}
+	}
+	c, _ := connect(t, answer{status: 200, body: `{"volume": {"name": "` + strings.Repeat("x", 9<<20) + `"}}`})
+	if _, err := c.Volume(t.Context(), volumeID); !errors.Is(err, cloud.ErrTooLarge) || mayHaveMoved(err) {
+		t.Errorf("an answer that is too large: %v", err)
 	}
 }

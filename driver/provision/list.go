@@ -3,7 +3,6 @@ package provision
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/cinder-csi/cinder-csi/driver/observe"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
@@ -29,13 +28,10 @@ func (s *Service) List(ctx context.Context, p volume.Position, limit int) (page 
 // mostAttachments are those of one page. A volume has one, or a few if it is shared.
 const mostAttachments = 20_000
 
-// longestStatus is longer than each status of Cinder.
-const longestStatus = 64
-
 // listed is what the callers of a list use of a volume. A cloud chooses how much the rest is, and an RPC keeps all of the list.
 func listed(v volume.Volume) volume.Volume {
 	brief := volume.Volume{ID: v.ID, Size: v.Size, Multiattach: v.Multiattach, CreatedAt: v.CreatedAt}
-	brief.Status = volume.Status(strings.Clone(string(v.Status[:min(len(v.Status), longestStatus)])))
+	brief.Status = v.Status.Short()
 	if volume.SnapshotID(v.RestoreFrom).Exists() {
 		brief.RestoreFrom = v.RestoreFrom
 	}

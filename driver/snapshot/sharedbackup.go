@@ -3,7 +3,6 @@ package snapshot
 import (
 	"cmp"
 	"context"
-	"strings"
 
 	"github.com/cinder-csi/cinder-csi/driver/cause"
 	"github.com/cinder-csi/cinder-csi/driver/observe"
@@ -34,21 +33,12 @@ func (s *Service) backupsOf(ctx context.Context, id volume.ID) (all backups, err
 				return false
 			}
 			all = append(all, volume.Snapshot{
-				ID: b.ID, Status: shortStatus(b.Status), From: b.From, Backup: b.Backup, Objects: b.Objects, Incremental: b.Incremental, DataAt: b.DataAt,
+				ID: b.ID, Status: b.Status.Short(), From: b.From, Backup: b.Backup, Objects: b.Objects, Incremental: b.Incremental, DataAt: b.DataAt,
 			})
 		}
 		return true
 	})
 	return all, cmp.Or(nonsense, observe.EndlessList(err, "the backups of volume "+string(id)))
-}
-
-// shortStatus is a status that Cinder can have, or the beginning of another.
-func shortStatus(status volume.Status) volume.Status {
-	const longest = 32
-	if len(status) <= longest {
-		return status
-	}
-	return volume.Status(strings.Clone(string(status[:longest])))
 }
 
 // full returns the full backup that b rests on; the zero Snapshot if there is none. Cinder bases an incremental backup on the one with the latest

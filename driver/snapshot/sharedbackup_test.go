@@ -74,7 +74,7 @@ func TestTheBackupsOfAVolumeHaveABound(t *testing.T) {
 	long := strings.Repeat("x", 1<<10)
 	s := New(pagesOf{of: volume.Snapshot{Name: long, Status: volume.Status(long), Reason: long, Zone: long, Volume: volume.ID(long)}}, nil, nil, nil, Options{})
 	all, err := s.backupsOf(t.Context(), cloudtest.SourceVolume.ID)
-	if cloudtest.WantKind(t, err, volume.Unavailable, false); len(all) > maxBackups || len(all[0].Name+all[0].Reason+all[0].Zone+string(all[0].Volume)) > 0 || len(all[0].Status) > 32 {
+	if cloudtest.WantKind(t, err, volume.Unavailable, false); len(all) > maxBackups || len(all[0].Name+all[0].Reason+all[0].Zone+string(all[0].Volume)) > 0 || len(all[0].Status) > 64 {
 		t.Errorf("%d backups like %+v", len(all), all[0])
 	}
 	for _, of := range []volume.Snapshot{{ID: volume.SnapshotID(long)}, {From: volume.SnapshotID(long)}} {

@@ -22,3 +22,25 @@ func TestAttachmentsAreTheSameWhateverTheirHostAndDevice(t *testing.T) {
 		}
 	}
 }
+
+func TestAServerHasTheMetadataOfANodeOrATagForIt(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		required ServerMetadata
+		server   Server
+		missing  string
+	}{
+		"the pair":                    {ServerMetadata{"cluster": "blue"}, Server{Metadata: map[string]string{"cluster": "blue"}}, ""},
+		"the pair as a tag":           {ServerMetadata{"cluster": "blue"}, Server{Tags: []string{"cluster=blue"}}, ""},
+		"another value":               {ServerMetadata{"cluster": "blue"}, Server{Metadata: map[string]string{"cluster": "red"}}, "cluster=blue"},
+		"no metadata":                 {ServerMetadata{"cluster": "blue"}, Server{}, "cluster=blue"},
+		"the key, and no value":       {ServerMetadata{"worker": ""}, Server{Metadata: map[string]string{"worker": ""}}, ""},
+		"no value, and no key":        {ServerMetadata{"worker": ""}, Server{}, "worker="},
+		"one of two":                  {ServerMetadata{"a": "1", "b": "2"}, Server{Metadata: map[string]string{"a": "1"}}, "b=2"},
+		"nothing, which has each one": {nil, Server{}, ""},
+	} {
+		if got := test.required.Missing(test.server); got != test.missing {
+			t.Errorf("%s: want %q missing, got %q", name, test.missing, got)
+		}
+	}
+}

@@ -3,11 +3,18 @@ package volume
 import (
 	"maps"
 	"slices"
+	"strings"
 )
 
 // Status is the status of a volume, a snapshot or a backup in Cinder (Cinder API reference, "Volume statuses", "Snapshot statuses" and "Backup
 // statuses").
 type Status string
+
+// Short returns s, or the beginning of a text that is longer than each status of Cinder. A cloud chooses how long that is, and lists are kept.
+func (s Status) Short() Status {
+	const longest = 64
+	return Status(strings.Clone(string(s[:min(len(s), longest)])))
+}
 
 // The statuses that code names. The tables below list all of them.
 const (

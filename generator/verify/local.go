@@ -157,9 +157,9 @@ func (l *locals) kustomization(text []byte) {
 			strings.ReplaceAll(strings.TrimPrefix(err.Error(), "yaml: "), "\n", ""))
 		return
 	}
-	documents := 0
-	l.documents(text, func(*yaml.Node) bool { documents++; return true })
-	if documents > 1 {
+	count := 0
+	l.documents(text, func(*yaml.Node) bool { count++; return true })
+	if count > 1 {
 		l.problem("", "holds more than one document")
 	}
 	for _, ref := range k.Resources {

@@ -467,6 +467,7 @@ func TestUnencryptedCatalogURLsAreReported(t *testing.T) {
 		want      []string
 	}{
 		"Keystone has http too": {"http://cloud.test/v3", nil, []map[string]any{service("compute", url("http://cloud.test/v2.1"))}, nil},
+		"https in capitals":     {"HTTPS://cloud.test/v3", nil, []map[string]any{service("compute", url("http://cloud.test/v2.1"))}, []string{"http://cloud.test/v2.1"}},
 		"the second of a type":  {https, nil, []map[string]any{service("compute", url("http://cloud.test/v2.1"), url("http://unused.test/v2.1"))}, []string{"http://cloud.test/v2.1"}},
 		"after a version that is not used": {
 			https, nil,

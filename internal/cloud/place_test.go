@@ -148,7 +148,9 @@ type stalling struct {
 func (e stalling) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := e.RoundTripper.RoundTrip(req)
 	if err == nil && strings.TrimSuffix(req.URL.Path, "/") == e.path {
-		resp.StatusCode, resp.Body = http.StatusOK, io.NopCloser(readerUntil{req.Context()})
+		if resp.Body = io.NopCloser(readerUntil{req.Context()}); resp.StatusCode >= http.StatusMultipleChoices {
+			resp.StatusCode = http.StatusOK
+		}
 	}
 	return resp, err
 }
@@ -278,4 +280,16 @@ type silent struct{}
 func (silent) RoundTrip(req *http.Request) (*http.Response, error) {
 	<-req.Context().Done()
 	return nil, req.Context().Err()
+}
+
+// A reply that does not end says nothing about the settings, whatever time the caller has.
+func TestALoginWhoseReplyDoesNotEndIsUnreachable(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		_, err := Connect(t.Context(), Settings{Name: "test", AuthURL: "http://cloud.test/v3", UserID: "u", Password: "s3cret", ProjectID: "p1"},
+			Options{Transport: stalling{handled{&keystone{catalog: catalog()}}, "/v3/auth/tokens"}})
+		if !errors.Is(err, ErrUnreachable) || errors.Is(err, ErrMisconfigured) {
+			t.Errorf("got %v", err)
+		}
+	})
 }

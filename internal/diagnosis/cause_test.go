@@ -362,3 +362,20 @@ func TestAFreshEventOfTheProvisionerProvesThatItRunsSomewhere(t *testing.T) {
 		t.Errorf("want quota.gigabytes, got %s", report.Cause)
 	}
 }
+
+// A reset lets the driver delete the volume, so it is printed for a volume that shows whose it is.
+func TestAStatusIsResetForAVolumeOfThisClusterOnly(t *testing.T) {
+	for _, test := range []struct {
+		id, mark string
+		command  bool
+	}{{"blue", "blue", true}, {"blue", "", false}, {"", "blue", false}, {"", "", false}} {
+		f := readingsOf(t, recordings(t)["nothing-hangs"])
+		undeletable(&f, test.mark)
+		f.ClusterID = test.id
+		steps := diagnosis.Diagnose(f).Steps
+		do := strings.Join(steps[len(steps)-1].Do, "\n")
+		if got := strings.Contains(do, "openstack volume set --state"); got != test.command || !test.command && !strings.Contains(do, "find out whose it is") {
+			t.Errorf("cluster %q, mark %q: %s", test.id, test.mark, do)
+		}
+	}
+}

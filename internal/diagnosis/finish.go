@@ -189,7 +189,7 @@ func (s *walk) deleteVolume() {
 	if s.Cloud != nil && s.Cloud.Volume != nil && s.Cloud.Volume.Status == "error_deleting" {
 		reset := run("openstack", "volume", "set", "--state", "available", s.volumeWord())
 		if mark := s.Cloud.Volume.Metadata[contract.MetadataCluster]; mark == "" || mark != s.ClusterID {
-			reset = "the volume does not have the mark of this cluster, so find out whose it is before somebody resets its status"
+			reset = "nothing shows that the volume is this cluster's, so find out whose it is before somebody resets its status"
 		}
 		s.stop(cause.VolumeDeleteError, Step{Name: stepDelete, What: s.volumeText(), Since: since(began), Why: sentence(s.Cloud.Message, readable(s.errorText(failed, o))), Do: append([]string{
 			"only an administrator of the cloud can repair this: after the cause is gone, the status is reset and the driver deletes the volume", reset,

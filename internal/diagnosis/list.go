@@ -54,16 +54,15 @@ func (l Listing) Wrong() int {
 // changes meanwhile may have a finding, which the next list has no more.
 func List(f ListReadings) Listing {
 	l := Listing{Time: f.Now, Volumes: []Row{}, Unseen: listed(f.Gaps), Pending: f.pending(), CinderRead: f.CinderRead}
-	pods, attachments := map[string][]*corev1.Pod{}, map[string][]storagev1.VolumeAttachment{}
-	for i := range f.Pods {
-		p := &f.Pods[i]
+	pods, attachments := map[string][]string{}, map[string][]storagev1.VolumeAttachment{}
+	for _, p := range f.Pods {
 		for _, v := range p.Spec.Volumes {
-			claim := p.Namespace + "/" + claimOfVolumeOf(*p, v)
-			using := pods[claim]
-			if strings.HasSuffix(claim, "/") || ended(*p) || len(using) > 0 && using[len(using)-1] == p { // it may name a claim thousands of times
-				continue
+			claim := claimOfVolumeOf(p, v)
+			names := pods[p.Namespace+"/"+claim]
+			named := len(names) > 0 && names[len(names)-1] == p.Name // a pod may name a claim thousands of times
+			if claim != "" && !named && !ended(p) {
+				pods[p.Namespace+"/"+claim] = append(names, p.Name)
 			}
-			pods[claim] = append(using, p)
 		}
 	}
 	for _, a := range f.Attachments {
@@ -83,9 +82,7 @@ func List(f ListReadings) Listing {
 		}
 		row := Row{Claim: claimOfPersistent(v), Volume: v.Name, ID: id, Pods: []string{}, Nodes: []string{}, Servers: []string{}, Findings: []string{}}
 		if f.hasClaim(v) {
-			for _, p := range pods[row.Claim] {
-				row.Pods = append(row.Pods, p.Name)
-			}
+			row.Pods = append(row.Pods, pods[row.Claim]...)
 		}
 		for _, a := range attachments[v.Name] {
 			row.Nodes = append(row.Nodes, a.Spec.NodeName)

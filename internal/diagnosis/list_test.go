@@ -219,3 +219,13 @@ func TestThePodsOfAClaimAreNotThoseOfAnEarlierVolumeOfItsName(t *testing.T) {
 		})
 	}
 }
+
+// The API server wants only the names of the volumes of a pod to differ.
+func TestAPodThatNamesAClaimManyTimesIsListedOnce(t *testing.T) {
+	f := listOf(t, recordings(t)["nothing-hangs"])
+	p := &f.Pods[0]
+	p.Spec.Volumes = slices.Repeat(p.Spec.Volumes, 20)
+	if got := diagnosis.List(f).Volumes[0].Pods; !slices.Equal(got, []string{p.Name}) {
+		t.Errorf("want the pod once, got %v", got)
+	}
+}

@@ -72,7 +72,7 @@ func (n *Node) compared() bool { return n.server() == "" || n.Alone }
 // change are commands that change the server of a node. The first shows it: a node may name any server. There are none before all nodes were compared.
 func (n *Node) change(verb string) []string {
 	if !n.compared() {
-		return []string{"first find out whether another node names the same server. This run could not read all Nodes and CSINodes, so it prints no command that changes the server"}
+		return []string{"first find out whether another node names the same server. This run could not compare it with all Nodes and CSINodes, so it prints no command that changes the server"}
 	}
 	id := serverWord(n.server())
 	return []string{run("openstack", "server", "show", "--column", "name", "--column", "status", id), run("openstack", "server", verb, id)}

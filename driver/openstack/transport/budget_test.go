@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"net/http"
 	"strconv"
@@ -375,4 +376,41 @@ func TestLoginsAreNotLimited(t *testing.T) {
 			t.Errorf("%v after %v", err, time.Since(begin))
 		}
 	})
+}
+
+// A cloud moves its services when it likes. The requests of the login before go on.
+func TestAllLoginsOfACloudShareTheSlotsOfLargeReplies(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := NewBudget(0, 0, noMeter{})
+		read := func(ctx context.Context) error {
+			request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://cinder/v3/volumes", http.NoBody)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp, err := b.Limit(large{}).RoundTrip(request) // another login each time
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = io.Copy(io.Discard, resp.Body)
+			return err
+		}
+		for range 2 {
+			if err := read(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := read(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a third large reply: %v", err)
+		}
+	})
+}
+
+// large is a cloud with a reply that takes a slot.
+type large struct{}
+
+func (large) RoundTrip(*http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(strings.Repeat(" ", 128<<10)))}, nil
 }
