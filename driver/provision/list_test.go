@@ -97,6 +97,17 @@ func TestAListKeepsOnlyWhatItsCallersUse(t *testing.T) {
 	}
 }
 
+// An RPC keeps a page, and a cloud chooses how many attachments it shows.
+func TestAPageHasABoundedNumberOfAttachments(t *testing.T) {
+	for attachments, kind := range map[int]volume.Kind{100: volume.Unknown, 101: volume.Unavailable} {
+		shown := volume.Volume{ID: cloudtest.VolumeID(1), Attachments: make([]volume.Attachment, attachments)}
+		_, _, err := New(oneVolume{shown: shown, times: mostAttachments / 100}, nil, Options{}).List(t.Context(), volume.Position{}, 0)
+		if volume.KindOf(err) != kind {
+			t.Errorf("%d attachments of each volume: %v", attachments, err)
+		}
+	}
+}
+
 // oneVolume is a cloud whose list has a volume once, or some times.
 type oneVolume struct {
 	volume.Cloud

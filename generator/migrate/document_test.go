@@ -32,3 +32,11 @@ func TestATextInADocumentHasTheBoundsOfAFile(t *testing.T) {
 		}
 	}
 }
+
+// With the line that helm get values prints above them, values in braces are no YAML.
+func TestValuesBelowTheHeadOfHelmHaveTheBoundsOfAFile(t *testing.T) {
+	values := "{csi: &a {plugin: " + strings.Repeat("x", 2<<10) + "}, b: [" + strings.Repeat("*a, ", 1<<10) + "]}"
+	if _, _, err := Import(files("USER-SUPPLIED VALUES:\n" + values)); err == nil || !strings.Contains(err.Error(), "aliases stand for more") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -101,7 +101,7 @@ func (l *locals) problem(key, format string, args ...any) {
 // yaml refuses anchors and aliases, with which a short document stands for one that fills the memory. It refuses merge keys, too: parsers make different
 // documents of them. It reports whether the file has none.
 func (l *locals) yaml(text []byte) bool {
-	if !bytes.ContainsAny(text, "&*!\x00") && !bytes.Contains(text, []byte(mergeKey)) {
+	if !bytes.ContainsAny(text, "&*!") && !bytes.Contains(text, []byte(mergeKey)) {
 		return true // 2,000 classes take long to parse once more
 	}
 	before := len(l.problems)

@@ -143,15 +143,6 @@ func (o *outside) check(t *testing.T) {
 const header = "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n"
 
 // M8: commands that build a directory fetched what its kustomizations name, and ran git for it.
-// utf16Text is a kustomization in the other encoding that YAML has.
-func utf16Text(text string) string {
-	wide := []byte{0xff, 0xfe}
-	for _, c := range []byte(header + text) {
-		wide = append(wide, c, 0)
-	}
-	return string(wide)
-}
-
 func TestABundleCannotMakeValidateFetchRunOrReadAnything(t *testing.T) {
 	o := watchOutside(t)
 	elsewhere := t.TempDir()
@@ -192,7 +183,6 @@ func TestABundleCannotMakeValidateFetchRunOrReadAnything(t *testing.T) {
 		"merge key with a tag":         "resources: [own.yaml]\n!!merge \"\\x3c\\x3c\": {resources: [\"" + o.url + "/x.yaml\"]}\n",
 		"merge keys, the last empty":   "resources: [own.yaml]\n<<: {generators: [generator.yaml]}\n? <<\n: {}\n",
 		"merge key with a repository":  "resources: [own.yaml]\n<<: {resources: [\"file://" + elsewhere + "?ref=--upload-pack=touch${IFS}" + elsewhere + "/ran\"]}\n",
-		"merge key in UTF-16":          utf16Text("resources: [own.yaml]\n<<: {resources: [\"" + o.url + "/x.yaml\"]}\n"),
 		"merge key with a patch":       "resources: [own.yaml]\npatches: []\n<<: {patches: [{path: \"" + o.url + "/x.yaml\"}]}\n",
 		"directory elsewhere":          "resources: [../../../../../../../../../.." + elsewhere + "]\n",
 		"absolute directory":           "resources: [" + elsewhere + "]\n",
@@ -201,11 +191,8 @@ func TestABundleCannotMakeValidateFetchRunOrReadAnything(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := bundleOf(t, "vanilla", "kustomize")
-			if !strings.HasPrefix(text, "\xff") {
-				text = header + text
-			}
 			forge(t, dir, map[string]string{
-				"kustomization.yaml": text,
+				"kustomization.yaml": header + text,
 				"own.yaml":           "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: default}\n",
 				"generator.yaml":     generator,
 				// kustomize treats this directory as a repository.
@@ -219,6 +206,22 @@ func TestABundleCannotMakeValidateFetchRunOrReadAnything(t *testing.T) {
 			}
 			o.check(t)
 		})
+	}
+}
+
+// Of two keys `op`, one of them merged, parsers choose another one. A patch that copies could double the document with each line.
+func TestNoKeyOfAPatchIsMerged(t *testing.T) {
+	const line = "- {op: add, path: /data/x, value: hello, %s: {op: copy, from: /data}}\n"
+	for name, text := range map[string]string{
+		"merged": fmt.Sprintf(line, "<<"), "quoted": fmt.Sprintf(line, `"<<"`), "with a tag": fmt.Sprintf(line, `!!merge "\x3c\x3c"`),
+	} {
+		dir := bundleOf(t, "vanilla", "kustomize")
+		forge(t, dir, map[string]string{"patches/configmap-cinder-csi-controller-config.yaml": text})
+		for _, args := range [][]string{{"validate", dir}, {"explain", "configmap/stolen", "data", dir}} {
+			if _, stderr, code := pipeline(t, args...); code != cli.Failure || !strings.Contains(stderr, "merge keys are not used in a bundle") {
+				t.Errorf("%s, %s: want exit 1 and the line, got %d: %s", name, args[0], code, stderr)
+			}
+		}
 	}
 }
 
