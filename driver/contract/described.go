@@ -11,7 +11,7 @@ var StorageClassParameters = []Described{
 	{ParameterZone, "volume zone, by its name; wins over topology"},
 	{ParameterMetadata, "a JSON object of strings, written to the volume's metadata as they are"},
 	{ParameterMetadataPrefix + "KEY", "a value of the volume's metadata, in which `${pvc.name}`, `${pvc.namespace}` and `${pv.name}` are filled and `$$` stands for `$`. " +
-		"At most 255 characters once filled, 32 KiB in all"},
+		"At most 255 characters once filled, 32 KiB and 256 entries in all"},
 	{ParameterHints, "a JSON object for Cinder's scheduler, see below"},
 	{parameterFSType, "file system; absent: `--default-fs-type`"},
 	{ParameterBlockSize, "bytes of a block of a new file system: ext and xfs 1024, 2048 or 4096"},
